@@ -64,13 +64,15 @@ check-kernel-debug:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/env python3 scripts/vm.py --kernel debug
 
-# Everything at once in a virtual machine, for CHAOS_SECONDS, from CHAOS_SEED or a new seed.
+# Everything at once in a virtual machine, for CHAOS_SECONDS, from CHAOS_SEED or a new seed. The
+# kernel's messages are kept.
 CHAOS_SECONDS ?= 3600
 CHAOS = $(CURDIR)/tests/vm/chaos.sh
 check-chaos:
 	@scripts/deps.sh kernel
 	@$(MAKE) --no-print-directory all
 	@tests/vm/run --kernel $(or $(KERNEL),stock) --timeout $$(($(CHAOS_SECONDS) + 900)) \
+		--log $(CURDIR)/build/chaos.dmesg \
 		--carry "$(CHAOS) $(CURDIR)/tests/vm/tap.sh $(CURDIR)/build/tests/vm/vm-hostile_chaos" \
 		-- $(CHAOS) $(CURDIR)/build $(CHAOS_SECONDS) $(CHAOS_SEED)
 

@@ -8,6 +8,7 @@
  * functions take engine->lock. It is released inside while commands are accepted and run.
  */
 #include "queue/internal.h"
+#include "device/pool.h"
 #include "kernels/kernels.h"
 #include "kernels/variants.h"
 
@@ -48,6 +49,7 @@ static bool allocate_parts(struct engine *e)
 {
 	e->lock = port_mutex_new();
 	e->bell = port_event_new();
+	e->pool = e->config.pool;
 	e->queues = port_alloc(e->config.queues * sizeof(struct queue *));
 	e->order = port_alloc(e->config.queues * sizeof(struct queue *));
 	e->workers = workers_new(e, choose_threads(&e->config), heartbeat_piece);
@@ -157,15 +159,24 @@ static int step_engine(struct engine *e, enum engine_run_mode mode, u64 *away_ns
 	return moved | execute_step(e, mode, away_ns);
 }
 
+/* Threads that serve other devices, too, go to the next one. */
+static bool gives_way(const struct engine *e, enum engine_run_mode mode)
+{
+	return mode == ENGINE_RUN_ALL && e->served.serve && pool_is_wanted(e->pool);
+}
+
 static int run_engine_steps(struct engine *engine, enum engine_run_mode mode)
 {
 	u64 began = clock_read(engine), now, away_ns = 0;
 	int moved = 0;
+	bool goes_on;
 
-	while (moved < STEPS_MOST && step_engine(engine, mode, &away_ns))
-		moved++;
+	do {
+		goes_on = step_engine(engine, mode, &away_ns);
+		moved += goes_on;
+	} while (goes_on && moved < STEPS_MOST && !gives_way(engine, mode));
 	if (!engine->cut_off && (mode != ENGINE_RUN_SMALL || report_wanted(engine)))
-		report_all(engine, moved == STEPS_MOST);
+		report_all(engine, goes_on);
 	/* A look that finds nothing takes no time. */
 	now = moved ? clock_read(engine) : began;
 	heartbeat(engine);
@@ -177,11 +188,17 @@ static int run_engine_steps(struct engine *engine, enum engine_run_mode mode)
 
 int engine_run(struct engine *engine, enum engine_run_mode mode)
 {
+	bool left;
 	int moved;
 
 	port_lock(engine->lock);
+	engine->left = false;
 	moved = run_engine_steps(engine, mode);
+	left = engine->left;
 	port_unlock(engine->lock);
+	/* The service thread may have gone to sleep before this thread made the command ready. */
+	if (left && mode == ENGINE_RUN_SHORT)
+		engine_kick(engine);
 	return moved;
 }
 

@@ -11,6 +11,7 @@
 #include "port.h"
 
 struct engine;
+struct pool;
 
 /**
  * struct engine_config - a host's choices for its device
@@ -30,8 +31,8 @@ struct engine;
  * @variant: name of the kernel variant to force, or NULL
  * @fetch: how rows are fetched ahead; NULL: as fetch_plan_fill() says for a processor of which
  *	nothing is known. Copied
- * @service: 1: a thread of the engine's own serves the queues; 0: the host calls
- *	engine_run()
+ * @service: 1: a thread of the pool serves the queues; 0: the host calls engine_run()
+ * @pool: the threads, which it may share with other devices; NULL: it has a pool of its own
  */
 struct engine_config {
 	void *host;
@@ -48,17 +49,31 @@ struct engine_config {
 	const char *variant;
 	const struct fetch_plan *fetch;
 	u32 service;
+	struct pool *pool;
 };
+
+/**
+ * pool_new() - threads for the devices of a host, which start when the first device needs them
+ *
+ * The pool has one thread that serves queues and as many helpers as the largest device of it asked
+ * for (@cores less one). A device has at most its @cores threads at work on a command. The helpers go from
+ * one device to the next, and small commands are done between the pieces of long ones of other
+ * devices, so that none waits for another's long command to end. Return: NULL without memory.
+ */
+struct pool *pool_new(void);
+
+/** pool_free() - joins its threads. No device has it any more. NULL is fine. */
+void pool_free(struct pool *pool);
 
 /**
  * engine_create() - a device in ROM, waiting for firmware
  *
  * Return: 0, -ENOMEM, -EOPNOTSUPP for a @variant that the processor lacks, or -EINVAL for
- * an unknown one or a config outside its limits. Threads start with it.
+ * an unknown one or a config outside its limits. Threads that the pool lacks start with it.
  */
 int engine_create(const struct engine_config *config, struct engine **out);
 
-/** engine_destroy() - power off: joins the threads, frees all. NULL is fine. */
+/** engine_destroy() - power off: waits until no thread works for it, frees all. NULL is fine. */
 void engine_destroy(struct engine *engine);
 
 /**
@@ -67,9 +82,19 @@ void engine_destroy(struct engine *engine);
  *	commands; nothing that computes. A submitter runs it to learn at once
  *	whether its batch was accepted
  * @ENGINE_RUN_SMALL: and what one core does sooner than another wakes up
+ * @ENGINE_RUN_BETWEEN: and what takes a millisecond or so, by a thread that is at work for another
+ *	device
+ * @ENGINE_RUN_SHORT: and what takes some 20 ms, for a thread that has something else to look
+ *	at; what takes longer is left to the service thread, if there is one
  * @ENGINE_RUN_ALL: everything that can go on
  */
-enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_SMALL, ENGINE_RUN_ALL };
+enum engine_run_mode {
+	ENGINE_RUN_ACCEPT,
+	ENGINE_RUN_SMALL,
+	ENGINE_RUN_BETWEEN,
+	ENGINE_RUN_SHORT,
+	ENGINE_RUN_ALL
+};
 
 /**
  * engine_run() - do what there is to do, on the calling thread
@@ -108,6 +133,28 @@ void engine_give(struct engine *engine);
  * Costs a load when it is awake.
  */
 void engine_kick(struct engine *engine);
+
+/**
+ * struct engine_table - a table or slot of a loaded model
+ * @context: number of the context
+ * @table: index of the table
+ * @slot: 0: the parameters; otherwise 1 plus the index of the slot
+ * @map: 1: its rows are to stay where they are until as many calls had -1 as had 1
+ */
+struct engine_table {
+	u32 context, table, slot;
+	s32 map;
+};
+
+/**
+ * engine_table() - find the rows of a table or slot in the host's own address space
+ * @rows: out: row 0
+ *
+ * Rows that are not mapped stay there until the next command that puts staged copies in place.
+ * The host sees to it that no such command runs now. Return: 0, -ENOENT (no model, table or slot),
+ * -EINVAL for a -1 without a 1, -EAGAIN while a command of a context with pipelining runs.
+ */
+int engine_table(struct engine *engine, const struct engine_table *asked, void **rows);
 
 /** engine_firmware_minimum() - lowest version that it boots, raised by images so far */
 u64 engine_firmware_minimum(struct engine *engine);

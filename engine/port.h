@@ -63,6 +63,8 @@ void port_event_free(struct port_event *e);
 u32 port_event_read(struct port_event *e);
 void port_event_wait(struct port_event *e, u32 seen, u64 timeout_ns);
 void port_event_signal(struct port_event *e);
+/* Counts as well, and wakes @count of those who wait, at least. */
+void port_event_signal_some(struct port_event *e, u32 count);
 
 /*
  * @cpu: number of the preferred one among the processors that the host may use, or -1. Joined by

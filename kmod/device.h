@@ -37,7 +37,6 @@
  * @caps: capabilities of the booted device; written under @reset_lock and @readings.lock
  * @boot_error: how the last boot ended; written as @caps
  * @refused: reason for which the last refused image was refused; written as @caps
- * @booting: the probe has come to the firmware
  * @firmware_version: version that runs, 0 unless booted
  * @admin: the driver's own queue
  * @vectors: interrupt vectors
@@ -83,7 +82,6 @@ struct embeng_device {
 	struct embeng_caps caps;
 	struct embeng_refusal boot_error;
 	struct embeng_refusal refused;
-	bool booting;
 	u64 firmware_version;
 	struct embeng_admin admin;
 	struct embeng_vector *vectors;

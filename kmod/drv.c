@@ -188,7 +188,6 @@ static int bring_up_device(struct embeng_device *ed)
 	ret = embeng_reset_save(ed);
 	if (ret)
 		return ret;
-	ed->booting = true;
 	ret = embeng_boot_request(ed);
 	if (ret)
 		return ret;

@@ -28,7 +28,7 @@ static DEFINE_MUTEX(lock);
 static struct refusal refusals[REFUSALS];
 static u32 newest;
 
-/* Under the lock. The entry of an address, or else the oldest. */
+/* Under the lock. The entry of an address, or NULL. */
 static struct refusal *find_refusal(const char *address)
 {
 	u32 i;
@@ -37,10 +37,10 @@ static struct refusal *find_refusal(const char *address)
 		if (!strcmp(refusals[i].address, address))
 			return &refusals[i];
 	}
-	newest = (newest + 1) % REFUSALS;
-	return &refusals[newest];
+	return NULL;
 }
 
+/* The image has a name from when the probe comes to the firmware. */
 static void describe_refusal(const struct embeng_device *ed, int error, char *text)
 {
 	if (!ed)
@@ -48,12 +48,12 @@ static void describe_refusal(const struct embeng_device *ed, int error, char *te
 	else if (ed->refused.error)
 		snprintf(text, TEXT_BYTES, "firmware %d: refused: %s", error,
 			 embeng_refusal_text(&ed->refused).text);
-	else if (ed->booting && !ed->image.data)
+	else if (ed->image.name && !ed->image.data && error != -EBADMSG && error != -ENOMEM)
 		snprintf(text, TEXT_BYTES, "firmware %d: /lib/firmware/%s cannot be read", error,
 			 EMBENG_FIRMWARE);
 	else
 		snprintf(text, TEXT_BYTES, "%s %d: the kernel's log says why",
-			 ed->booting ? "firmware" : "device", error);
+			 ed->image.name ? "firmware" : "device", error);
 }
 
 /**
@@ -69,9 +69,13 @@ void embeng_refusals_note(struct pci_dev *pci, int error)
 
 	guard(mutex)(&lock);
 	refusal = find_refusal(pci_name(pci));
-	*refusal = (struct refusal){};
+	if (refusal)
+		*refusal = (struct refusal){};
 	if (!error || error == -EPROBE_DEFER)
 		return;
+	/* The oldest entry makes room. */
+	newest = (newest + 1) % REFUSALS;
+	refusal = &refusals[newest];
 	strscpy(refusal->address, pci_name(pci));
 	describe_refusal(pci_get_drvdata(pci), error, refusal->text);
 }

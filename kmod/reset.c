@@ -240,10 +240,11 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 }
 
 /* Called with reset_lock held for writing. */
-static void abandon_device(struct embeng_device *ed)
+static void abandon_device(struct embeng_device *ed, const char *why)
 {
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
+	drm_warn(&ed->drm, "the device is gone: %s\n", why);
 	/* The device may come back in a moment, while memory that it could reach is being freed. */
 	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->gone, true);
@@ -263,8 +264,7 @@ void embeng_reset_gone(struct embeng_device *ed, const char *why)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return;
-	drm_warn(&ed->drm, "the device is gone: %s\n", why);
-	abandon_device(ed);
+	abandon_device(ed, why);
 }
 
 /**
@@ -316,7 +316,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 	if (embeng_gone(ed) || ed->offline || ed->resets.sequence != seen)
 		return;
 	if (!embeng_present(ed)) {
-		abandon_device(ed);
+		abandon_device(ed, "its registers cannot be read");
 		return;
 	}
 	drm_warn(&ed->drm, "the %s is reset (%s), all contexts are lost\n",

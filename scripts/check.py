@@ -9,7 +9,8 @@ usage: check.py [--whole] [STAGE...]
     asan       what has no threads under AddressSanitizer and UBSan
     tsan       what has threads under ThreadSanitizer
     fuzz       every parser under libFuzzer (fuzz.py)
-    mutation   mistakes made on purpose, which tests must catch (tests/mutation)
+    mutation   mistakes made on purpose, which tests must catch (tests/mutation), in the engine and
+               the library and, in a virtual machine, in the kernel modules
     vm         the kernel modules in virtual machines (vm.py)
 
 Without a STAGE, all but quick. Long stages run a sample of what they have; --whole runs all of it.
@@ -62,7 +63,7 @@ BUILDS = {
                   {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 }
 STAGES = ["plain", "asan", "tsan", "fuzz", "mutation", "vm"]
-MUTATIONS = 8  # how many a sample has
+MUTATIONS = {"mutate.py": 8, "mutate_kmod.py": 3}  # how many a sample has
 FUZZ_SHARE = 0.1  # a sample makes this share of each target's runs
 SLOWEST = 10  # tests that are named at the end
 
@@ -156,17 +157,24 @@ def run_fuzz(whole):
     return Count(*fuzz.stage(os.path.join(TOP, "build-fuzz"), 1 if whole else FUZZ_SHARE))
 
 
-def run_mutations(whole):
-    """All of them, or a sample that is another one every day."""
-    words = [] if whole else ["sample", str(MUTATIONS), time.strftime("%Y%m%d")]
-    say(f"\n== mutation: {' '.join(words) or 'all'}")
-    command = [sys.executable, os.path.join(TOP, "tests", "mutation", "mutate.py"), TOP, *words]
+def run_mutation_script(script, words):
+    say(f"\n== mutation: {script}: {' '.join(words) or 'all'}")
+    command = [sys.executable, os.path.join(TOP, "tests", "mutation", script), TOP, *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     count = cases(done.stdout)
     if done.returncode or count.failed:
         say(done.stdout)
         return count._replace(failed=max(count.failed, 1))
     return count
+
+
+def run_mutations(whole):
+    """All of them, or a sample that is another one every day."""
+    total = Count()
+    for script, number in MUTATIONS.items():
+        words = [] if whole else ["sample", str(number), time.strftime("%Y%m%d")]
+        total = total.plus(run_mutation_script(script, words))
+    return total
 
 
 def run_vm():

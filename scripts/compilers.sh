@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Builds the tree, its tests included, by each compiler of Debian 12 and 13: gcc 12 and clang 14,
 # gcc 14 and clang 19. Each of them builds three times: by -O2 and by -O3, both with
-# -D_FORTIFY_SOURCE=3, and by -O2 with link-time optimization. Those are 12 builds. One passes that
-# succeeds without a warning of meson, of a compiler or of a linker.
+# -D_FORTIFY_SOURCE=3, and by -O2 with link-time optimization. The compiler of the machine's own
+# Debian also builds without each part of meson_options.txt, by -O2. Those are 16 builds. One passes
+# that succeeds without a warning of meson, of a compiler or of a linker.
 # Prints a line for each with its seconds and below it the warnings, then "N passed, N failed".
 # The build folder of one that failed stays in build-compilers, with its log.
 # usage: compilers.sh [COMPILER...]	those alone, as gcc-14
@@ -104,6 +105,13 @@ for compiler; do
 	try "$suite" "$compiler" -O2 -Doptimization=2 -Dc_args="$fortify"
 	try "$suite" "$compiler" -O3 -Doptimization=3 -Dc_args="$fortify"
 	try "$suite" "$compiler" "-O2 LTO" -Doptimization=2 -Db_lto=true
+	case $suite:$compiler in
+	"$own":gcc-*)
+		for part in accel cli protobuf tests; do
+			try "$suite" "$compiler" "-O2 no $part" -Doptimization=2 "-D$part=disabled"
+		done
+		;;
+	esac
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -5,8 +5,9 @@ what its corpus covers: of every file that parses what others wrote, LEAST of th
 
 The seed is fixed and printed, so that a failure can be had again; --seed takes another.
 A target's runs start from tests/fuzz/corpus/TARGET, and from the vectors of the tree. These alone
-have to cover the lines: what a run finds beyond them differs from machine to machine. Where they no
-longer do, --grow TARGET runs the target for longer and adds what reaches more to its corpus.
+have to cover the lines, those of all targets together: what a run finds beyond them differs from
+machine to machine. Where they no longer do, --grow TARGET runs the target for longer and adds what
+reaches more to its corpus.
 """
 import argparse
 import concurrent.futures
@@ -78,6 +79,9 @@ TARGETS = {
         "engine/queue/queue*.c", "engine/queue/ring.c"]),
     "serving": Target(5000, ["runtime/src/serving/check.c", "runtime/src/serving/plan.c"]),
     "stacks": Target(20000, ["engine/lookup/stacks*.c"]),
+    "stream": Target(20000, [
+        "runtime/src/checkpoint/stream_open.c", "runtime/src/checkpoint/stream_read.c",
+        "runtime/src/checkpoint/tar.c"], 16384),
     "tensors": Target(100000, ["runtime/cli/tensors/[!s]*.c", "runtime/cli/tensors/safetensors_read.c"], 4096),
     "tpu": Target(400000, [
         "runtime/src/compat/tpu/handle.c", "runtime/src/compat/tpu/import.c",
@@ -192,29 +196,40 @@ def files_of(name):
     return sorted(path for path in found if os.path.relpath(path, TOP) not in LEFT_OUT)
 
 
-def llvm_cov(directory, name, verb, work, *more):
-    profile = os.path.join(work, name + ".profdata")
+def llvm_cov(directory, names, verb, work, *more):
+    """A file that several targets hold is covered by all of their corpora together."""
+    profile = os.path.join(work, "all.profdata")
+    names = [name for name in names if os.path.exists(os.path.join(work, name + ".profraw"))]
+    if not names:
+        return ""
     subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile,
-                    os.path.join(work, name + ".profraw")], check=True)
-    command = ["llvm-cov", verb, f"-instr-profile={profile}", program(directory, name), *more]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+                    *(os.path.join(work, name + ".profraw") for name in names)], check=True)
+    programs = [program(directory, name) for name in names]
+    objects = [word for path in programs[1:] for word in ("-object", path)]
+    command = ["llvm-cov", verb, f"-instr-profile={profile}", programs[0], *objects, *more]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          check=True).stdout
 
 
-def coverage(directory, name, work):
-    """Percent and number of lines by file; of a file that the target does not hold 0."""
-    table = {os.path.realpath(path): (0.0, 0) for path in files_of(name)}
-    if os.path.exists(os.path.join(work, name + ".profraw")):
-        document = json.loads(llvm_cov(directory, name, "export", work, "-summary-only"))
-        for entry in document["data"][0]["files"]:
-            path, lines = os.path.realpath(entry["filename"]), entry["summary"]["lines"]
-            if path in table:
-                table[path] = (lines["percent"], lines["count"])
+def wanted_files(names):
+    return {os.path.realpath(path) for name in names for path in files_of(name)}
+
+
+def coverage(directory, names, work):
+    """Percent and number of lines by file; of a file that no target holds 0."""
+    table = {path: (0.0, 0) for path in sorted(wanted_files(names))}
+    document = json.loads(llvm_cov(directory, names, "export", work, "-summary-only") or
+                          '{"data": [{"files": []}]}')
+    for entry in document["data"][0]["files"]:
+        path, lines = os.path.realpath(entry["filename"]), entry["summary"]["lines"]
+        if path in table:
+            table[path] = (lines["percent"], lines["count"])
     return {os.path.relpath(path, TOP): share for path, share in table.items()}
 
 
-def print_missing(directory, name, work):
-    path, wanted = "", [os.path.realpath(path) for path in files_of(name)]
-    for line in llvm_cov(directory, name, "show", work).splitlines():
+def print_missing(directory, names, work):
+    path, wanted = "", wanted_files(names)
+    for line in llvm_cov(directory, names, "show", work).splitlines():
         columns = line.split("|", 2)
         if line.startswith("/"):
             path = os.path.realpath(line.rstrip(":"))
@@ -227,11 +242,9 @@ def fuzz(directory, names, seed, missing, share=1):
     say(f"fuzz: seed {seed}, at least {LEAST} % of the lines of each file")
     with tempfile.TemporaryDirectory() as work:
         failed = run_all(directory, names, seed, work, share)
-        table = {}
-        for name in names:
-            table.update(coverage(directory, name, work))
-            if missing:
-                print_missing(directory, name, work)
+        table = coverage(directory, names, work)
+        if missing:
+            print_missing(directory, names, work)
     low = [path for path, (percent, _) in table.items() if percent < LEAST]
     for path, (percent, lines) in table.items():
         say(f"{'FAILED' if path in low else 'ok'} {percent:6.2f} % of {lines:4} lines  {path}")

@@ -69,6 +69,8 @@ JOBS = 2
 MACHINE_GIB = 1.5  # memory that one virtual machine takes: its own, and QEMU's beside it
 # make check runs these on the newest kernel: the driver, the emulator, and the rule for its node.
 ON_NEWEST = ["driver", "emulator", "udev"]
+# These take longest and start first, so that no processor idles beside the last one.
+LONGEST = ["driver", "accel", "hostile"]
 # The kernel's own words for what must not happen on its account.
 COMPLAINT = re.compile(r"\] (?:WARNING: |BUG: |kernel BUG |Oops|-+\[ cut here).*")
 PLAN = re.compile(r"^1\.\.(\d+)$", re.M)
@@ -183,14 +185,23 @@ def on_host(kernel, script, *arguments):
                   os.path.join(folder_of(kernel), script + ".tap"))
 
 
-def run_all(kernel, rows, names, jobs, beside=()):
-    """The scripts of the rows, so many machines at a time, and then those of the host: {(row or
-    None, script): Result}."""
+def run_pooled(kernels, jobs):
+    """The scripts of {kernel: (rows, names of scripts, names of those of the host)}, so many machines
+    at a time, whatever their kernel: {(kernel, row or None, script): Result}."""
+    machines = [(kernel, row, name) for kernel, (rows, names, _) in kernels.items()
+                for row in rows for name in names if name not in ROWS[row].without]
+    machines.sort(key=lambda m: LONGEST.index(m[2]) if m[2] in LONGEST else len(LONGEST))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        running = {(row, name): pool.submit(run, kernel, row, name)
-                   for row in rows for name in names if name not in ROWS[row].without}
-        running |= {(None, name): pool.submit(on_host, kernel, name) for name in beside}
+        running = {what: pool.submit(run, *what) for what in machines}
+        running |= {(kernel, None, name): pool.submit(on_host, kernel, name)
+                    for kernel, (_, _, beside) in kernels.items() for name in beside}
         return {what: future.result() for what, future in running.items()}
+
+
+def run_all(kernel, rows, names, jobs, beside=()):
+    """run_pooled() of one kernel: {(row or None, script): Result}."""
+    results = run_pooled({kernel: (rows, names, beside)}, jobs)
+    return {(row, name): result for (_, row, name), result in results.items()}
 
 
 def total_of(results):
@@ -244,9 +255,9 @@ def stage():
     on the newest."""
     first, jobs = next(iter(ROWS)), jobs_for(JOBS)
     total = modules("stock", [], [])
-    results = run_all("stock", [first], scripts(), jobs, ["machine"])
-    newest = run_all("newest", [first], ON_NEWEST, jobs)
-    return total.plus(total_of(results)).plus(total_of(newest))
+    results = run_pooled({"stock": ([first], scripts(), ["machine"]),
+                          "newest": ([first], ON_NEWEST, [])}, jobs)
+    return total.plus(total_of(results))
 
 
 def arguments():

@@ -101,6 +101,13 @@
  * unknown, was given before or whose LOOKUP has not completed fails at once with
  * EMBENG_STATUS_STEP_ORDER.
  *
+ * Two flags serve programs that do not look up and update in turn. A LOOKUP for training with
+ * EMBENG_CMD_IDS_ONLY takes the ids of its step's UPDATE and writes no activations. It reads no
+ * table, so it waits for no update, only for the LOOKUPs of its replica before it. An UPDATE with
+ * EMBENG_CMD_DISCARD takes the place of one with gradients: the ids that the replica gave for the
+ * step touch no row. The step counts if another replica gave gradients. If all replicas discard
+ * it, no table changes, with EMBENG_TABLE_NON_LAZY neither, and it is no step of the optimizers.
+ *
  * &embeng_cmd.after is exact: the command sees all tables as they are directly after that
  * step's update. A command whose step has passed fails with EMBENG_STATUS_STEP_PASSED.
  *
@@ -175,7 +182,7 @@ extern "C" {
 	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2,                                                     \
 	  "the tables are already beyond the step that the command asks for")                      \
 	X(RATE, 19, PROGRAM, EINVAL, 2,                                                            \
-	  "the learning rates are not those of the model, or differ between the replicas")         \
+	  "the dynamic rates are not those of the model, or differ between the replicas")          \
 	X(NO_MODEL, 20, PROGRAM, EINVAL, 2, "no model is loaded; load one first")                  \
 	X(MODEL_BUSY, 21, PROGRAM, EBUSY, 5,                                                       \
 	  "a model is loaded already or still in use; unload it first")                            \
@@ -250,7 +257,7 @@ enum embeng_status {
 	X(WEIGHTS, 13, "weights")                    \
 	X(ACTIVATIONS, 14, "activations")            \
 	X(GRADIENTS, 15, "gradients")                \
-	X(RATES, 16, "learning rates")               \
+	X(RATES, 16, "rates")                        \
 	X(TABLE, 17, "table")                        \
 	X(SLOT, 18, "slot")                          \
 	X(ROWS, 19, "rows")                          \
@@ -302,7 +309,9 @@ struct embeng_mem {
 
 /* -- commands ------------------------------------------------------------ */
 
-#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE writes into the staged copy */
+#define EMBENG_CMD_STAGED (1u << 0)   /* ROWS_WRITE writes into the staged copy */
+#define EMBENG_CMD_IDS_ONLY (1u << 1) /* LOOKUP for training: the ids of an UPDATE, no activations */
+#define EMBENG_CMD_DISCARD (1u << 2)  /* UPDATE: the replica has no gradients for the step */
 
 /**
  * EMBENG_OPCODE_TABLE - every command
@@ -313,8 +322,8 @@ struct embeng_mem {
 #define EMBENG_OPCODE_TABLE(X)                                  \
 	X(NOP, 0, 0x1e, 0, "NOP")                               \
 	X(FENCE, 1, 0x1e, 0, "FENCE")                           \
-	X(LOOKUP, 2, 0x06, 0, "LOOKUP")                         \
-	X(UPDATE, 3, 0x08, 0, "UPDATE")                         \
+	X(LOOKUP, 2, 0x06, EMBENG_CMD_IDS_ONLY, "LOOKUP")       \
+	X(UPDATE, 3, 0x08, EMBENG_CMD_DISCARD, "UPDATE")        \
 	X(DRAIN, 4, 0x10, 0, "DRAIN")                           \
 	X(MODEL_LOAD, 5, 0x10, 0, "MODEL_LOAD")                 \
 	X(MODEL_UNLOAD, 6, 0x10, 0, "MODEL_UNLOAD")             \
@@ -357,7 +366,7 @@ enum embeng_queue_kind {
  *	and MODEL_UNLOAD, the step after whose update the command runs; 0 means before any update.
  *	Otherwise 0
  * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
- *	&struct embeng_update. MODEL_LOAD: the model blob. ROWS_* and SNAPSHOT_READ:
+ *	&struct embeng_update, with EMBENG_CMD_DISCARD not given. MODEL_LOAD: the model blob. ROWS_* and SNAPSHOT_READ:
  *	&struct embeng_rows.
  *	PARTITION: &struct embeng_partition. FENCE: an array of &struct embeng_fence_point.
  *	STATS: room for &struct embeng_stats. STATE_* and SNAPSHOT: one __u64, the step count of
@@ -629,10 +638,14 @@ struct embeng_lookup {
  * @id_count: number of ids, N; equal to S for DENSE, 0 for PARTITIONED
  * @offsets: row offsets [S + 1], which begin with 0, never fall and end with N
  * @ids: ids [N]
- * @weights: weights [N] f32; not given means that each weight is 1
+ * @weights: weights [N] f32; not given means that each weight is 1; with combiner MAX none
  * @activations: output [S][dim] f32, or [S][max_sequence_length][dim] for a sequence feature
- *	in CSR form. The engine needs write access and writes every element
- * @reserved1: 0
+ *	in CSR form. The engine needs write access and writes every element. Not given with
+ *	EMBENG_CMD_IDS_ONLY
+ * @activation_stride: bytes from the activations of one sample to those of the next, a multiple of 4
+ *	and at least a row's; 0: they follow each other. Several features may so write into one
+ *	block. @activations then ends with the last sample's row. 0 for a sequence feature in CSR
+ *	form
  *
  * The offset of an array in its region is a multiple of the element width, and its length is
  * exactly count x width. A PARTITIONED feature has no array except @activations.
@@ -649,7 +662,7 @@ struct embeng_lookup_feature {
 	struct embeng_mem ids;
 	struct embeng_mem weights;
 	struct embeng_mem activations;
-	__u64 reserved1;
+	__u64 activation_stride;
 };
 
 /*
@@ -686,7 +699,7 @@ struct embeng_lookup_feature {
  * partitions, so padding and gaps may hold anything.
  *
  * The activation of a sample is the sum of gain * row over its items, in their order. The
- * combiner of the table plays no part, since it is already in the gains. Sequence features are
+ * combiner of the table, which is not MAX, plays no part: the gains have it. Sequence features are
  * pooled. In the update, each row receives the sum of gain * gradient; the step keeps what it
  * needs for that. Tokens must name rows of the member's table, whatever the table's policy for
  * ids out of range. Each item counts as one id in limits and statistics.
@@ -735,11 +748,12 @@ struct embeng_lookup_member {
  * @feature_count: number of features; must be the model's
  * @feature_stride: bytes from one &struct embeng_update_feature to the next; they follow this
  *	head
- * @rate_count: number of dynamic learning rates; must be the model's
+ * @rate_count: number of dynamic rates and hyperparameters; must be the model's
  * @flags: EMBENG_UPDATE_MULTIPLIER or 0
  * @model_hash: &embeng_blob_header.hash of the loaded model
- * @rates: learning rates [@rate_count] f32, which are finite; not given if @rate_count is 0. The
- *	replicas of one step must give the same bits
+ * @rates: values [@rate_count] f32 of the RATEs; not given if @rate_count is 0. They are finite, but
+ *	a limit of a clip may be infinite, and each is within the range of the number of the table
+ *	that it stands for. The replicas of one step must give the same bits
  * @multiplier: with EMBENG_UPDATE_MULTIPLIER, f32 bits of a finite factor: the summed gradient of
  *	each row is multiplied by it before it is clipped, by 0 too. Otherwise 0
  * @reserved1: 0
@@ -799,8 +813,8 @@ enum embeng_fill {
  * @first: first row of the range; 0 with a list of ids
  * @count: number of rows; 0 is allowed and does nothing
  * @ids: list [@count] of __u64 row numbers in place of the range; not given for a range
- * @data: rows [@count][dim] f32, read by ROWS_WRITE and written by ROWS_READ and
- *	SNAPSHOT_READ; not given for ROWS_FILL
+ * @data: rows [@count][width] f32, read by ROWS_WRITE and written by ROWS_READ and
+ *	SNAPSHOT_READ; not given for ROWS_FILL. The width is embeng_slot_width()
  * @fill: enum embeng_fill for ROWS_FILL, otherwise 0
  * @a: f32 bits, first number of the distribution
  * @b: f32 bits, second number of the distribution
@@ -1042,7 +1056,7 @@ struct embeng_partition {
  * @form: CSR, DENSE or COO of enum embeng_form
  * @id_width: bytes of an id, 4 or 8, signed
  * @offset_width: bytes of a row offset or sample number, 4 or 8, signed; 0 for DENSE
- * @combiner: enum embeng_combiner
+ * @combiner: enum embeng_combiner, not MAX
  * @rotation: rotation of the table, below the grid's @cores
  * @rows: rows of the table; all ids are below it
  * @column_offset: first column of the table in the stack, a multiple of the grid's @cores
@@ -1148,7 +1162,7 @@ enum embeng_record_type {
 	EMBENG_RECORD_ENGINE = 1,  /* occurs once, as the first record */
 	EMBENG_RECORD_TABLE = 2,   /* in table order */
 	EMBENG_RECORD_FEATURE = 3, /* in feature order, after the tables */
-	EMBENG_RECORD_RATE = 4,	   /* a dynamic learning rate, in tag order; its payload is 0 */
+	EMBENG_RECORD_RATE = 4,	   /* a number that each UPDATE gives, in tag order; its payload is 0 */
 	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; no device takes one yet */
 	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
 	EMBENG_RECORD_QUANTIZATION = 7, /* belongs to a table; after all tables, in table order */
@@ -1207,6 +1221,7 @@ enum embeng_combiner {
 	EMBENG_COMBINER_SUM = 0,
 	EMBENG_COMBINER_MEAN = 1,
 	EMBENG_COMBINER_SQRTN = 2,
+	EMBENG_COMBINER_MAX = 3, /* the largest element of each column of a sample's rows */
 };
 
 enum embeng_out_of_range {
@@ -1224,15 +1239,15 @@ enum embeng_out_of_range {
  * &embeng_record_table.slot_start. "-" means that it has none. All hyperparameters are finite;
  * [0, 1] includes 1 and [0, 1) does not. A switch is +0.0 or 1.0.
  *   SGD               -; -
- *   ADAGRAD           -; accumulators
+ *   ADAGRAD           epsilon (>= 0); accumulators
  *   ADAGRAD_MOMENTUM  momentum, use_nesterov (switch), exponent (> 0), beta2 ([0, 1]),
  *                     epsilon (> 0); accumulators, momenta
  *   FTRL              learning_rate_power (<= 0), l1_regularization_strength (>= 0),
  *                     l2_regularization_strength (>= 0), beta (>= 0),
  *                     multiply_linear_by_learning_rate (switch); accumulators, linears
  *   ADAM              beta_1 ([0, 1)), beta_2 ([0, 1)), epsilon (> 0), sum_inside_sqrt (switch;
- *                     ignored if bias_correction is 1), bias_correction (switch); momenta,
- *                     velocities
+ *                     ignored if bias_correction is 1), bias_correction (switch), epsilon_hat
+ *                     (switch; ignored if bias_correction is 0); momenta, velocities
  *   MOMENTUM          momentum, use_nesterov (switch); momenta
  *   LION              beta1 ([0, 1)), beta2 ([0, 1)); momenta
  *   RMS_PROP          rho ([0, 1]), momentum, epsilon (> 0); ms, mom
@@ -1258,8 +1273,11 @@ enum embeng_out_of_range {
  *                     max_event_benefit (>= 0), max_total_benefit (>= 0),
  *                     mdl_hard_limit (>= 0), hard_limit_min_benefit (switch),
  *                     mdl_regularize (switch); accumulators, weights, benefits
- * The rest of the 16 hyperparameters is 0. ADAM with bias_correction, LAPROP and
- * FREQUENCY_AWARE_ADAGRAD compute with a step: it is the table's step count (STATE_READ)
+ *   ROWWISE_ADAGRAD   epsilon (> 0), mean_gradient (switch); accumulators (one number a row)
+ *   PARTIAL_ROWWISE_ADAM  beta_1 ([0, 1)), beta_2 ([0, 1)), epsilon (> 0); momenta, velocities
+ *                     (one number a row)
+ * The rest of the 16 hyperparameters is 0. ADAM with bias_correction, LAPROP, PARTIAL_ROWWISE_ADAM
+ * and FREQUENCY_AWARE_ADAGRAD compute with a step: it is the table's step count (STATE_READ)
  * plus 1, or for FREQUENCY_AWARE_ADAGRAD with EMBENG_TABLE_STEP_DYNAMIC the number given there.
  */
 #define EMBENG_OPTIMIZER_TABLE(X)              \
@@ -1281,7 +1299,9 @@ enum embeng_out_of_range {
 	X(ONLINE_YOGI, 16)                     \
 	X(FREQUENCY_ESTIMATOR, 17)             \
 	X(FREQUENCY_AWARE_ADAGRAD, 18)         \
-	X(MDL_ADAGRAD_LIGHT, 19)
+	X(MDL_ADAGRAD_LIGHT, 19)               \
+	X(ROWWISE_ADAGRAD, 20)                 \
+	X(PARTIAL_ROWWISE_ADAM, 21)
 
 enum embeng_optimizer_kind {
 	EMBENG_OPTIMIZER_NONE = 0, /* no update changes the table, and it has no slots */
@@ -1289,6 +1309,23 @@ enum embeng_optimizer_kind {
 	EMBENG_OPTIMIZER_TABLE(EMBENG_OPTIMIZER_ENUM)
 #undef EMBENG_OPTIMIZER_ENUM
 };
+
+/**
+ * embeng_slot_width() - tell how many numbers a slot has for each row
+ * @optimizer: enum embeng_optimizer_kind
+ * @slot: as in &embeng_rows.slot
+ * @dim: columns of the table
+ *
+ * Return: 1 for a slot that has one number a row at EMBENG_OPTIMIZER_TABLE, else @dim.
+ */
+static inline __u32 embeng_slot_width(__u32 optimizer, __u32 slot, __u32 dim)
+{
+	if (optimizer == EMBENG_OPTIMIZER_ROWWISE_ADAGRAD && slot == 1)
+		return 1;
+	if (optimizer == EMBENG_OPTIMIZER_PARTIAL_ROWWISE_ADAM && slot == 2)
+		return 1;
+	return dim;
+}
 
 #define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum the gradients of a row, then apply once */
 #define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* multiply weight decay by the learning rate */
@@ -1303,9 +1340,35 @@ enum embeng_optimizer_kind {
  * 1. Only for FREQUENCY_AWARE_ADAGRAD.
  */
 #define EMBENG_TABLE_STEP_DYNAMIC (1u << 4)
+/*
+ * Weight decay is L2 regularization: @weight_decay times the row is added to the gradient, after its
+ * clip, in place of being taken from the row. Not for ASSIGN and FREQUENCY_ESTIMATOR, and not
+ * together with DECAY_BY_RATE.
+ */
+#define EMBENG_TABLE_DECAY_GRADIENT (1u << 5)
+/*
+ * The sum of a row's gradients is divided by the number of its occurrences in the step, in all
+ * features and replicas, before anything else is done with it. Only together with ACCUMULATE.
+ */
+#define EMBENG_TABLE_BY_FREQUENCY (1u << 6)
+/*
+ * Numbers that each UPDATE gives anew. With its flag, a number of the record is the index of a RATE, as
+ * @rate is with RATE_DYNAMIC, and the step computes as if the value were here. A value that this
+ * record could not have is refused with EMBENG_STATUS_NUMBER. Only with an optimizer, and
+ * HYPERPARAMETER_DYNAMIC(i) only if it has the hyperparameter i.
+ */
+#define EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC (1u << 7)
+#define EMBENG_TABLE_CLIP_GRADIENT_MIN_DYNAMIC (1u << 8)
+#define EMBENG_TABLE_CLIP_GRADIENT_MAX_DYNAMIC (1u << 9)
+#define EMBENG_TABLE_CLIP_WEIGHT_MIN_DYNAMIC (1u << 10)
+#define EMBENG_TABLE_CLIP_WEIGHT_MAX_DYNAMIC (1u << 11)
+#define EMBENG_TABLE_MAX_NORM_DYNAMIC (1u << 12)
+#define EMBENG_TABLE_HYPERPARAMETER_DYNAMIC(i) (1u << (16 + (i)))
 
 #define EMBENG_SLOTS_MAX 7
 #define EMBENG_HYPERPARAMETERS_MAX 16
+/* Numbers of a table that can be RATEs: its rate, its step, the six above and the hyperparameters. */
+#define EMBENG_TABLE_RATES_MAX (8u + EMBENG_HYPERPARAMETERS_MAX)
 
 /**
  * struct embeng_record_table - a table of the model
@@ -1327,7 +1390,8 @@ enum embeng_optimizer_kind {
  *	at 0
  * @hyperparameter: f32 bits, in the order given at EMBENG_OPTIMIZER_TABLE
  * @step_rate: index of a RATE with EMBENG_TABLE_STEP_DYNAMIC, otherwise 0
- * @reserved: 0
+ * @max_norm: f32 bits, from 0; a row that an update leaves longer than this, by the square root of
+ *	the sum of its squares, is multiplied so that it has this length; 0 means no limit
  */
 struct embeng_record_table {
 	struct embeng_record head;
@@ -1347,7 +1411,7 @@ struct embeng_record_table {
 	__u32 slot_start[EMBENG_SLOTS_MAX];
 	__u32 hyperparameter[EMBENG_HYPERPARAMETERS_MAX];
 	__u32 step_rate;
-	__u32 reserved;
+	__u32 max_norm;
 };
 
 /**

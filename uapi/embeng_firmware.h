@@ -56,6 +56,8 @@
 
 #include <linux/types.h>
 
+#include "embeng_engine.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -209,11 +211,12 @@ enum embeng_fw_test_kind {
  * @EMBENG_FW_TEST_IDS: u32 [ids], rows of the table
  * @EMBENG_FW_TEST_WEIGHT: f32 [ids]; absent without EMBENG_FW_TEST_WEIGHTS
  * @EMBENG_FW_TEST_TABLE: f32 [rows][dim], the table before the step
- * @EMBENG_FW_TEST_SLOTS: f32 [slot_count][rows][dim], the slots before the step
+ * @EMBENG_FW_TEST_SLOTS: f32 [slot_count][rows][width], the slots before the step, each of the
+ *	width that embeng_slot_width() tells
  * @EMBENG_FW_TEST_GRADIENTS: f32 [samples][dim], the gradients of the activations
  * @EMBENG_FW_TEST_ACTIVATIONS: f32 [samples][dim], the expected result of the lookup
  * @EMBENG_FW_TEST_TABLE_AFTER: f32 [rows][dim], the expected table after the update
- * @EMBENG_FW_TEST_SLOTS_AFTER: f32 [slot_count][rows][dim], the expected slots after the update
+ * @EMBENG_FW_TEST_SLOTS_AFTER: f32 [slot_count][rows][width], the expected slots after the update
  * @EMBENG_FW_TEST_ARRAYS: number of arrays
  */
 enum embeng_fw_test_array {
@@ -239,7 +242,7 @@ enum embeng_fw_test_array {
  * @dim: columns of the table, from 1
  * @samples: number of samples, from 1
  * @ids: ids of all samples together
- * @combiner: enum embeng_combiner
+ * @combiner: enum embeng_combiner, not MAX
  * @optimizer: enum embeng_optimizer_kind, except NONE
  * @slot_count: number of slots; must be the optimizer's
  * @learning_rate: f32 bits, finite
@@ -281,7 +284,8 @@ struct embeng_fw_self_test {
  */
 static inline __u64 embeng_fw_test_words(const struct embeng_fw_self_test *test, __u32 array)
 {
-	__u64 values = (__u64)test->rows * test->dim;
+	__u64 values = (__u64)test->rows * test->dim, slots = 0;
+	__u32 slot;
 
 	switch (array) {
 	case EMBENG_FW_TEST_OFFSETS:
@@ -295,7 +299,10 @@ static inline __u64 embeng_fw_test_words(const struct embeng_fw_self_test *test,
 		return values;
 	case EMBENG_FW_TEST_SLOTS:
 	case EMBENG_FW_TEST_SLOTS_AFTER:
-		return test->slot_count * values;
+		for (slot = 1; slot <= test->slot_count && slot <= EMBENG_SLOTS_MAX; slot++)
+			slots += (__u64)test->rows *
+				 embeng_slot_width(test->optimizer, slot, test->dim);
+		return slots;
 	case EMBENG_FW_TEST_GRADIENTS:
 	case EMBENG_FW_TEST_ACTIVATIONS:
 		return (__u64)test->samples * test->dim;

@@ -302,6 +302,22 @@ embeng_steps_lookup_ready(const struct embeng_steps *steps, __u32 replica, __u64
 }
 
 /**
+ * embeng_steps_ids_ready() - judge whether an accepted LOOKUP with EMBENG_CMD_IDS_ONLY may run
+ * @steps: counts
+ * @replica: replica of its queue
+ * @step: its &embeng_cmd.step
+ *
+ * It reads no table, so only the LOOKUPs of its replica come before it.
+ */
+static inline struct embeng_step_answer
+embeng_steps_ids_ready(const struct embeng_steps *steps, __u32 replica, __u64 step)
+{
+	if (!embeng_steps_follows(steps->replicas[replica].looked, step))
+		return embeng_step_answer(EMBENG_STEP_WAITS, EMBENG_WAIT_NOTHING, 0, 0);
+	return embeng_step_ready();
+}
+
+/**
  * embeng_steps_admit_update() - judge whether an UPDATE may be taken from its ring
  * @steps: counts
  * @replica: replica of its queue

@@ -118,6 +118,16 @@ def page_of(comment, following, header):
                 bool(structure))
 
 
+def headers_below(top, header):
+    """The header and all that it includes, seen from the folder."""
+    with open(os.path.join(top, header), encoding="utf-8") as file:
+        included = re.findall(r'^#include "(.*)"$', file.read(), re.M)
+    found = {header}
+    for name in included:
+        found |= headers_below(top, os.path.normpath(os.path.join(os.path.dirname(header), name)))
+    return found
+
+
 def pages_of(path, top):
     """Every page of one header."""
     with open(path, encoding="utf-8") as file:
@@ -218,7 +228,7 @@ def literal(text):
     return f".Bd -literal\n{body}\n.Ed"
 
 
-def render(page, names):
+def render(page, names, include):
     title = page.names[0]
     out = [".\\\" SPDX-License-Identifier: MIT",
            ".\\\" Made from the comments of " + page.header,
@@ -227,7 +237,7 @@ def render(page, names):
         out.append(f".Nm {name}" + (" ," if index < len(page.names) - 1 else ""))
     out.append(f".Nd {words(page.brief).replace(chr(10), ' ')}".replace(" .Xr ", " ")
                .replace(" .Fa ", " "))
-    out += [".Sh LIBRARY", "libembeng (pkg-config embeng)", ".Sh SYNOPSIS", ".In embeng.h",
+    out += [".Sh LIBRARY", "libembeng (pkg-config embeng)", ".Sh SYNOPSIS", f".In {include}",
             literal(page.declarations), ".Sh DESCRIPTION"]
     body = [prose(text) for text in page.text]
     if page.parameters:
@@ -250,9 +260,9 @@ def render(page, names):
     return "\n".join(out)
 
 
-def write(folder, page, names):
+def write(folder, page, names, core):
     with open(os.path.join(folder, page.names[0] + ".3"), "w", encoding="utf-8") as file:
-        file.write(render(page, names))
+        file.write(render(page, names, "embeng.h" if page.header in core else page.header))
     for name in page.names[1:]:
         with open(os.path.join(folder, name + ".3"), "w", encoding="utf-8") as file:
             file.write(f".so man3/{page.names[0]}.3\n")
@@ -265,13 +275,14 @@ def main():
     parser.add_argument("header", nargs="+")
     arguments = parser.parse_args()
     top = os.path.commonpath([os.path.dirname(os.path.abspath(h)) for h in arguments.header])
+    core = headers_below(top, "embeng.h")
     pages = merge([page for header in arguments.header for page in pages_of(header, top)])
     names = {name for page in pages for name in page.names}
     if arguments.list:
         print("\n".join(sorted(name + ".3" for name in names)))
         return
     for page in pages:
-        write(arguments.folder, page, names)
+        write(arguments.folder, page, names, core)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ static u16 check_engine_record(struct parser *p, u64 at, const struct embeng_rec
 	/* A rate that no table uses would be pointless, and this bounds the count. */
 	if (!status)
 		status = value_above(p, AT(at, embeng_record_engine, rate_count), e->rate_count,
-				     p->caps->tables);
+				     (u64)p->caps->tables * EMBENG_TABLE_RATES_MAX);
 	if (!status)
 		status = value_above(p, AT(at, embeng_record_engine, step_depth), e->step_depth,
 				     p->caps->step_depth);
@@ -159,7 +159,9 @@ static u16 take_engine_record(struct parser *p, u64 at, u64 length)
 	p->blob->quantizations = port_alloc(((u64)e->table_count + 1) *
 					    sizeof(*p->blob->quantizations));
 	p->blob->features = port_alloc(((u64)e->feature_count + 1) * sizeof(*p->blob->features));
-	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations || !p->blob->features)
+	p->blob->limits = port_alloc(((u64)e->rate_count + 1) * sizeof(*p->blob->limits));
+	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations ||
+	    !p->blob->features || !p->blob->limits)
 		return broken(p, EMBENG_STATUS_NO_MEMORY, at, 0, 0);
 	p->begun = true;
 	return 0;
@@ -288,5 +290,6 @@ void blob_free(struct blob *blob)
 	port_free(blob->kernels);
 	port_free(blob->quantizations);
 	port_free(blob->features);
+	port_free(blob->limits);
 	memset(blob, 0, sizeof(*blob));
 }

@@ -13,6 +13,7 @@
  * @kernels: [engine.table_count], enum kernel_optimizer_kind of each table
  * @quantizations: [engine.table_count], num_buckets 0: the table has none
  * @features: [engine.feature_count]; limits of 0 are resolved
+ * @limits: [engine.rate_count], whether the RATE is a limit of a clip, which may be infinite
  */
 struct blob {
 	u64 hash;
@@ -21,6 +22,7 @@ struct blob {
 	u32 *kernels;
 	struct embeng_record_quantization *quantizations;
 	struct embeng_record_feature *features;
+	bool *limits;
 };
 
 /**
@@ -52,8 +54,29 @@ static inline u64 blob_bytes(const struct blob *blob)
 	return ((u64)blob->engine.table_count + 1) *
 		       (sizeof(*blob->tables) + sizeof(*blob->kernels) +
 			sizeof(*blob->quantizations)) +
-	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features);
+	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features) +
+	       ((u64)blob->engine.rate_count + 1) * sizeof(*blob->limits);
 }
+
+/**
+ * table_at_step() - the record of a table with the values of a step
+ * @table: as the blob has it
+ * @rates: [engine.rate_count] f32 bits
+ * @out: each dynamic number has its value, and no flag that says that it is dynamic, but for
+ *	@step_rate, which stays an index
+ */
+void table_at_step(const struct embeng_record_table *table, const u32 *rates,
+		   struct embeng_record_table *out);
+
+/**
+ * blob_check_rates() - check the values that an UPDATE gives
+ * @blob: the loaded model
+ * @rates: [engine.rate_count] f32 bits, which nobody else changes
+ * @fault: out; element is the index of the RATE, limit the bound that its number has
+ *
+ * Return: 0 or EMBENG_STATUS_NUMBER.
+ */
+u16 blob_check_rates(const struct blob *blob, const u32 *rates, struct fault *fault);
 
 /* Whether any feature reads the table. */
 static inline bool blob_has_feature(const struct blob *blob, u32 table)

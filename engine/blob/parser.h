@@ -48,6 +48,35 @@ static inline u16 value_within(struct parser *p, u64 offset, u64 value, u64 low,
  */
 u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind);
 
+/**
+ * blob_check_numbers() - the numbers of a TABLE record none of which is dynamic
+ * @at: where it begins
+ * @t: copy of it
+ * @kind: enum kernel_optimizer_kind, U32_MAX without optimizer
+ *
+ * Return: 0 or a status, with the fault set.
+ */
+u16 blob_check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t, u32 kind);
+
+/* The flags of all numbers that may be dynamic, but for the rate and the step. */
+#define TABLE_NUMBERS_DYNAMIC \
+	(EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC | EMBENG_TABLE_CLIP_GRADIENT_MIN_DYNAMIC | \
+	 EMBENG_TABLE_CLIP_GRADIENT_MAX_DYNAMIC | EMBENG_TABLE_CLIP_WEIGHT_MIN_DYNAMIC | \
+	 EMBENG_TABLE_CLIP_WEIGHT_MAX_DYNAMIC | EMBENG_TABLE_MAX_NORM_DYNAMIC | \
+	 ~0u << 16) /* that is HYPERPARAMETER_DYNAMIC of each */
+
+/* dynamic.c: the RATE that stands for the number at an offset of the record, U32_MAX: none does. */
+u32 blob_rate_at(const struct embeng_record_table *t, u64 place);
+
+/* The flags of a table that say which numbers may be dynamic, by its kernel. */
+u32 blob_dynamic_flags(u32 kind);
+
+/* Indices of the RATEs that stand for numbers of a table, but for its rate and its step. */
+u16 blob_check_dynamic(struct parser *p, u64 at, const struct embeng_record_table *t);
+
+/* The table with something that each dynamic number can be; @kind: its kernel. */
+struct embeng_record_table blob_fill_dynamic(const struct embeng_record_table *t, u32 kind);
+
 /* The values of a QUANTIZATION record, but for its table; otherwise likewise. */
 u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q);
 

@@ -82,12 +82,10 @@ static u16 check_slot_starts(struct parser *p, u64 at, const struct embeng_recor
 	return status;
 }
 
-static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t, u32 kind)
+static u16 check_settings(struct parser *p, u64 at, const struct embeng_record_table *t)
 {
-	u16 status = 0;
+	u16 status = check_is_finite(p, AT(at, embeng_record_table, rate), t->rate);
 
-	if (!(t->flags & EMBENG_TABLE_RATE_DYNAMIC))
-		status = check_is_finite(p, AT(at, embeng_record_table, rate), t->rate);
 	if (!status)
 		status = check_in_range(p, AT(at, embeng_record_table, weight_decay),
 					t->weight_decay, KERNEL_FROM_ZERO);
@@ -97,7 +95,10 @@ static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_ta
 	if (!status)
 		status = check_clip(p, AT(at, embeng_record_table, clip_weight_min),
 				    t->clip_weight_min, t->clip_weight_max);
-	return status ? status : check_slot_starts(p, at, t, kind);
+	if (!status)
+		status = check_in_range(p, AT(at, embeng_record_table, max_norm), t->max_norm,
+					KERNEL_FROM_ZERO);
+	return status;
 }
 
 static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_record_table *t,
@@ -117,6 +118,15 @@ static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_r
 					number_bound(kernel_optimizers[kind].hyper[i].range, bits));
 	}
 	return status;
+}
+
+u16 blob_check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t, u32 kind)
+{
+	u16 status = check_settings(p, at, t);
+
+	if (!status)
+		status = check_slot_starts(p, at, t, kind);
+	return status ? status : check_hyperparameters(p, at, t, kind);
 }
 
 static u16 check_table_optimizer(struct parser *p, u64 at, const struct embeng_record_table *t,
@@ -143,6 +153,14 @@ static u16 check_table_optimizer(struct parser *p, u64 at, const struct embeng_r
 			    slots);
 }
 
+/* Where the optimizer is a function of the gradient, and the rate has no part in the decay. */
+static bool takes_gradient_decay(const struct embeng_record_table *t)
+{
+	return t->optimizer != EMBENG_OPTIMIZER_NONE && t->optimizer != EMBENG_OPTIMIZER_ASSIGN &&
+	       t->optimizer != EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR &&
+	       !(t->flags & EMBENG_TABLE_DECAY_BY_RATE);
+}
+
 static u16 check_flags(struct parser *p, u64 at, const struct embeng_record_table *t)
 {
 	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE |
@@ -153,6 +171,12 @@ static u16 check_flags(struct parser *p, u64 at, const struct embeng_record_tabl
 		flags |= EMBENG_TABLE_NON_LAZY;
 	if (t->optimizer == EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD)
 		flags |= EMBENG_TABLE_STEP_DYNAMIC;
+	if (takes_gradient_decay(t))
+		flags |= EMBENG_TABLE_DECAY_GRADIENT;
+	if (t->flags & EMBENG_TABLE_ACCUMULATE)
+		flags |= EMBENG_TABLE_BY_FREQUENCY;
+	if (t->optimizer != EMBENG_OPTIMIZER_NONE)
+		flags |= blob_dynamic_flags(optimizer_kernel(t->optimizer));
 	if (t->flags & ~flags)
 		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, flags),
 			      t->flags, flags);
@@ -167,16 +191,18 @@ static u16 check_rates(struct parser *p, u64 at, const struct embeng_record_tabl
 	if (t->flags & EMBENG_TABLE_RATE_DYNAMIC && t->rate >= count)
 		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, rate),
 			      t->rate, count);
-	if (!(t->flags & EMBENG_TABLE_STEP_DYNAMIC))
-		return value_above(p, AT(at, embeng_record_table, step_rate), t->step_rate, 0);
-	if (t->step_rate >= count)
+	if (!(t->flags & EMBENG_TABLE_STEP_DYNAMIC) && t->step_rate)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, step_rate),
+			      t->step_rate, 0);
+	if (t->flags & EMBENG_TABLE_STEP_DYNAMIC && t->step_rate >= count)
 		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, step_rate),
 			      t->step_rate, count);
-	return 0;
+	return blob_check_dynamic(p, at, t);
 }
 
 u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
 {
+	struct embeng_record_table filled;
 	u16 status;
 
 	/* Ids are signed, so no row beyond could be asked for. */
@@ -195,13 +221,10 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 		status = check_table_optimizer(p, at, t, kind);
 	if (!status)
 		status = check_rates(p, at, t);
-	if (!status)
-		status = check_numbers(p, at, t, *kind);
-	if (!status)
-		status = check_hyperparameters(p, at, t, *kind);
-	if (!status)
-		status = value_above(p, AT(at, embeng_record_table, reserved), t->reserved, 0);
-	return status;
+	if (status)
+		return status;
+	filled = blob_fill_dynamic(t, *kind);
+	return blob_check_numbers(p, at, &filled, *kind);
 }
 
 u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q)

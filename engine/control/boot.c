@@ -94,7 +94,7 @@ static void set_caps(struct engine *e, const struct embeng_fw_parameters *p, boo
 	caps->ids = 1ull << 31;
 	caps->samples = 1ull << 31;
 	caps->combiners = 1u << EMBENG_COMBINER_SUM | 1u << EMBENG_COMBINER_MEAN |
-			  1u << EMBENG_COMBINER_SQRTN;
+			  1u << EMBENG_COMBINER_SQRTN | 1u << EMBENG_COMBINER_MAX;
 	caps->command_bytes = COMMAND_BYTES;
 	caps->optimizers = 1u << EMBENG_OPTIMIZER_NONE;
 #define OPTIMIZER_BIT(name, value) caps->optimizers |= 1u << (value);

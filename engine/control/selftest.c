@@ -164,6 +164,7 @@ static void describe_row_update(struct run *run)
 	const struct embeng_fw_self_test *t = &run->test;
 	struct kernel_update *u = &run->update;
 	struct port_fpu fpu;
+	u64 at = 0;
 	u32 i;
 
 	run->segment = (struct kernel_segment){
@@ -179,8 +180,10 @@ static void describe_row_update(struct run *run)
 				 t->dim);
 	u->stride = t->dim;
 	u->table = run->table;
-	for (i = 0; i < t->slot_count; i++)
-		u->slots[i] = run->slots + (u64)i * t->rows * t->dim;
+	for (i = 0; i < t->slot_count; i++) {
+		u->slots[i] = run->slots + at;
+		at += (u64)t->rows * embeng_slot_width(t->optimizer, i + 1, t->dim);
+	}
 	u->segment_count = 1;
 	u->segments = &run->segment;
 	memcpy(&u->lr, &t->learning_rate, sizeof(u->lr));

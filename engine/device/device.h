@@ -18,6 +18,7 @@
 struct model;
 struct context;
 struct workers;
+struct pool;
 struct pending;
 struct kernel_ops;
 struct pcsr;
@@ -189,7 +190,8 @@ void model_destroy(struct context *context);
 void context_pcsr_free(struct context *context);
 
 /*
- * workers_new() - threads that the rows and floats of one command are spread over
+ * workers_new() - spread the rows and floats of one command over the threads of a pool
+ * @engine: its pool grows to as many threads; without one, it gets a pool of its own
  * @cores: how many work on it, the caller too
  * @piece_done: called after each piece by the thread that did it, without a lock; of memory that is
  *	cleared the command is NULL
@@ -290,13 +292,33 @@ struct queue {
 	struct embeng_queue_report reported;
 };
 
+/* How serving a device has ended. */
+enum served {
+	SERVED_ASLEEP, /* nothing is left; a kick or its time wakes it */
+	SERVED_AGAIN,  /* others want the thread, and something may be left */
+	SERVED_LOOKED, /* the rest is long */
+};
+
+/* A device in the queue of its pool. The pool's lock guards it; see device/pool.h. */
+struct served_state {
+	enum served (*serve)(struct engine *e, bool briefly, u64 *wake_ns); /* NULL: nobody does */
+	struct engine *next_member, *next;
+	u64 wake_ns; /* when it is due */
+	u32 servers; /* threads that serve it */
+	bool queued;
+	bool looked;  /* its work is long */
+	bool leaving; /* no thread is to serve it any more */
+	bool lending; /* atomic: a thread that works for it serves others, or must not */
+};
+
 struct engine {
 	struct engine_config config;
 	struct port_mutex *lock;
-	struct port_event *bell; /* kicked by the host, the service thread waits on it */
-	struct port_thread *service;
+	struct port_event *bell; /* the last thread that served it has gone */
 	int (*serve)(struct engine *e,
 		     enum engine_run_mode mode); /* its work, see service_start() */
+	struct pool *pool;			 /* the threads that work for it */
+	struct served_state served;
 	struct workers *workers;
 	void (*beat)(struct engine *e); /* a sign of life, by who holds the lock; or NULL */
 	/* Between pieces of a command, lock held: serves others; @command: NULL: the driver alone. */
@@ -304,8 +326,9 @@ struct engine {
 	const struct kernel_ops *kernels;
 	struct fetch_plan fetch; /* config.fetch leads here */
 	bool stopping;
-	bool sleeping; /* the service thread, about to wait for the bell */
+	bool sleeping; /* atomic: no thread looks at it, so that engine_kick() is to call one */
 	bool busy;     /* a thread is in model_run() */
+	bool left;     /* engine_run() of this thread has left a command to others */
 	bool cut_off;  /* from the host's memory */
 	struct embeng_caps caps;
 	u32 inline_bytes;

@@ -1,44 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cores of the device: helper threads that share the tasks of one job with the thread that
- * calls workers_run(). There is one job at a time. Helpers count themselves in before they look
- * whether the job is open; the caller closes it and waits until all have counted themselves out. So
- * nobody ever works on a job that is over.
+ * The cores of the device: one job at a time, whose tasks are shared by the thread that calls
+ * workers_run() and by helpers of the pool (pool.h), each of them a worker with a number of its own.
  *
- * The threads live as long as the engine. engine->lock is not held: all shared words are atomic,
+ * struct workers lives as long as the engine. engine->lock is not held: all shared words are atomic,
  * and what a task may touch is up to its job.
  */
-#include "device.h"
+#include "pool.h"
 
-#define SPIN_NS 10000u
 #define SHARES 16u /* a core takes 1/16 of its equal part of the tasks left */
-
-struct worker {
-	struct workers *workers;
-	struct port_thread *thread;
-	u32 number;
-};
+/* So long a helper stays with a job while it is wanted elsewhere, too. */
+#define STAY_NS 1000000u
 
 struct workers {
 	struct engine *engine;
+	struct pool *own; /* NULL: the pool is the host's */
 	void (*piece_done)(struct engine *engine, struct command *command);
 	u32 cores;
 	u32 taken; /* a caller has the helpers */
-	bool stopping;
-	struct port_event *work; /* there is a job */
-	struct port_event *left; /* the last helper counted itself out */
-	u32 open, inside, waiting;
 	struct command *command;
 	void (*fn)(void *arg, u64 task, u32 worker);
 	void *arg;
 	u64 tasks, next;
 	bool runs;
-	struct worker helpers[]; /* [cores - 1] */
 };
 
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
-#define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 
 static void end_piece(struct engine *engine, struct command *command)
 {
@@ -97,89 +85,50 @@ static u64 take_tasks(struct workers *w, u64 *first)
 	return n;
 }
 
-static void do_tasks(struct workers *w, u32 worker)
+/* Tasks that were taken are done, whatever else is wanted. Return: false: the job is over. */
+static bool do_tasks(struct workers *w, u32 worker)
 {
 	u64 first, n;
 
-	while ((n = take_tasks(w, &first))) {
-		for (u64 i = 0; i < n; i++) {
-			w->fn(w->arg, first + i, worker);
-			if (piece_over(w->command))
-				return;
-		}
+	n = take_tasks(w, &first);
+	for (u64 i = 0; i < n; i++) {
+		w->fn(w->arg, first + i, worker);
+		if (piece_over(w->command))
+			return false;
 	}
+	return n;
 }
 
-static void help_with_tasks(struct workers *w, u32 worker)
+static void help_with_tasks(struct pool_job *job, u32 worker)
 {
+	struct workers *w = job->arg;
+	struct pool *pool = w->engine->pool;
 	u64 began = port_now_ns();
 
-	ADD(&w->inside, 1);
-	if (LOAD(&w->open)) {
-		do_tasks(w, worker);
-		busy_core(w->engine, worker, port_now_ns() - began);
+	for (;;) {
+		if (!do_tasks(w, worker)) {
+			pool_drain(pool, job);
+			break;
+		}
+		if (pool_calls(pool, job) && port_now_ns() - began >= STAY_NS)
+			break;
 	}
-	if (ADD(&w->inside, -1u) == 1 && LOAD(&w->waiting))
-		port_event_signal(w->left);
-}
-
-static bool await_work(struct workers *w, u32 seen)
-{
-	u64 until = port_now_ns() + SPIN_NS;
-
-	while (port_event_read(w->work) == seen) {
-		if (LOAD(&w->stopping))
-			return false;
-		if (port_now_ns() < until)
-			port_relax();
-		else
-			port_event_wait(w->work, seen, U64_MAX);
-	}
-	return !LOAD(&w->stopping);
-}
-
-static void serve_tasks(void *arg)
-{
-	struct worker *me = arg;
-	u32 seen = 0, now;
-
-	while (await_work(me->workers, seen)) {
-		now = port_event_read(me->workers->work);
-		help_with_tasks(me->workers, me->number);
-		seen = now;
-	}
-}
-
-static bool start_helpers(struct workers *w)
-{
-	u32 i;
-
-	w->work = port_event_new();
-	w->left = port_event_new();
-	if (!w->work || !w->left)
-		return false;
-	for (i = 0; i + 1 < w->cores; i++) {
-		w->helpers[i].workers = w;
-		w->helpers[i].number = i + 1;
-		w->helpers[i].thread = port_thread_start(serve_tasks, &w->helpers[i], "embeng-core",
-							 w->engine->config.roam ? -1 : (int)i + 1);
-		if (!w->helpers[i].thread)
-			return false;
-	}
-	return true;
+	busy_core(w->engine, worker, port_now_ns() - began);
 }
 
 struct workers *workers_new(struct engine *engine, u32 cores,
 			    void (*piece_done)(struct engine *engine, struct command *command))
 {
-	struct workers *w = port_alloc(sizeof(*w) + (cores - 1) * sizeof(w->helpers[0]));
+	struct workers *w = port_alloc(sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->engine = engine;
 	w->piece_done = piece_done;
 	w->cores = cores;
-	if (!start_helpers(w)) {
+	if (!engine->pool)
+		engine->pool = w->own = pool_new();
+	if (!engine->pool || !pool_grow(engine->pool, cores - 1, engine->config.roam)) {
 		workers_free(w);
 		return NULL;
 	}
@@ -188,52 +137,43 @@ struct workers *workers_new(struct engine *engine, u32 cores,
 
 void workers_free(struct workers *workers)
 {
-	u32 i;
-
 	if (!workers)
 		return;
-	STORE(&workers->stopping, true);
-	if (workers->work)
-		port_event_signal(workers->work);
-	for (i = 0; i + 1 < workers->cores && workers->helpers[i].thread; i++)
-		port_thread_join(workers->helpers[i].thread);
-	if (workers->work)
-		port_event_free(workers->work);
-	if (workers->left)
-		port_event_free(workers->left);
-	port_free(workers);
-}
-
-static void await_helpers(struct workers *w)
-{
-	u64 until = port_now_ns() + SPIN_NS;
-	u32 seen;
-
-	while (LOAD(&w->inside) && port_now_ns() < until)
-		port_relax();
-	STORE(&w->waiting, 1);
-	for (;;) {
-		seen = port_event_read(w->left);
-		if (!LOAD(&w->inside))
-			break;
-		port_event_wait(w->left, seen, U64_MAX);
+	if (workers->own) {
+		pool_free(workers->own);
+		workers->engine->pool = NULL;
 	}
-	STORE(&w->waiting, 0);
-}
-
-static void run_together(struct workers *w)
-{
-	STORE(&w->next, 0);
-	STORE(&w->open, 1);
-	port_event_signal(w->work);
-	do_tasks(w, 0);
-	STORE(&w->open, 0);
-	await_helpers(w);
+	port_free(workers);
 }
 
 static bool is_shared(const struct workers *w, u64 tasks, u64 bytes)
 {
 	return w->cores > 1 && tasks > 1 && bytes >= w->engine->inline_bytes;
+}
+
+static bool run_alone(struct command *command, void (*fn)(void *arg, u64 task, u32 worker),
+		      void *arg, u64 tasks)
+{
+	for (u64 task = 0; task < tasks; task++) {
+		fn(arg, task, 0);
+		if (piece_over(command))
+			return false;
+	}
+	return true;
+}
+
+/* The job is the caller's, who works on it whether helpers come or not. */
+static void run_together(struct workers *w)
+{
+	struct pool *pool = w->engine->pool;
+	struct pool_job *job;
+
+	STORE(&w->next, 0);
+	job = pool_share(pool, w->cores, help_with_tasks, w);
+	while (do_tasks(w, 0))
+		;
+	if (job)
+		pool_unshare(pool, job);
 }
 
 /* Two commands may be accepted at once: the second does its tasks alone. */
@@ -242,22 +182,16 @@ static bool run_tasks(struct command *command, void (*fn)(void *arg, u64 task, u
 {
 	struct workers *w = command->context->engine->workers;
 
-	if (is_shared(w, tasks, bytes) && !__atomic_exchange_n(&w->taken, 1, __ATOMIC_SEQ_CST)) {
-		w->command = command;
-		w->fn = fn;
-		w->arg = arg;
-		w->tasks = tasks;
-		w->runs = runs;
-		run_together(w);
-		STORE(&w->taken, 0);
-		return !command_is_cut(command);
-	}
-	for (u64 task = 0; task < tasks; task++) {
-		fn(arg, task, 0);
-		if (piece_over(command))
-			return false;
-	}
-	return true;
+	if (!is_shared(w, tasks, bytes) || __atomic_exchange_n(&w->taken, 1, __ATOMIC_SEQ_CST))
+		return run_alone(command, fn, arg, tasks);
+	w->command = command;
+	w->fn = fn;
+	w->arg = arg;
+	w->tasks = tasks;
+	w->runs = runs;
+	run_together(w);
+	STORE(&w->taken, 0);
+	return !command_is_cut(command);
 }
 
 bool workers_run(struct command *command, void (*fn)(void *arg, u64 task, u32 worker), void *arg,

@@ -17,6 +17,7 @@
 /* The members of struct kernel_ops that are functions. */
 #define KERNEL_OPS(X) \
 	X(lookup) \
+	X(lookup_max) \
 	X(scales) \
 	X(update_rows) \
 	X(row_gradient) \

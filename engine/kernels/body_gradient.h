@@ -153,6 +153,73 @@ INLINE void run_sum(const struct run *r, float *sum, u32 dim, const bool weighte
 		run_columns(r, sum, dim, false);
 }
 
+/* count vectors of what occurrences take of gradients, where each may take a part alone. */
+INLINE void held_block(const struct kernel_update *u, const u32 *occ, u64 n, float *sum, u64 column,
+		       const u32 count, const u64 floats)
+{
+	const struct kernel_segment *s = kernel_find_segment(u->segments, u->segment_count, occ[0]);
+	vec acc[4] = { { 0 } };
+
+	for (u64 k = 0; k < n; k++) {
+		const float *coef, *g;
+		u64 at, row;
+
+		while (occ[k] >= s->end)
+			s++;
+		at = occ[k] - s->first;
+		row = s->grad_row ? s->grad_row[at] : at;
+		g = occurrence_gradient(s, occ[k], &coef) + column;
+		UNROLL
+		for (u32 i = 0; i < count; i++) {
+			vec x = vec_get(g + i * VEC, floats);
+
+			if (s->holders) {
+				const u32 *from = s->holders + row * u->dim + column + i * VEC;
+				vec_mask holder = (vec_mask)vec_get((const float *)from, floats);
+
+				x = (vec)((vec_mask)x & (holder == (s32)at));
+			}
+			acc[i] = acc[i] + x;
+		}
+	}
+	UNROLL
+	for (u32 i = 0; i < count; i++)
+		vec_put(sum + column + i * VEC, acc[i], floats);
+}
+
+INLINE float held_column(const struct kernel_update *u, const u32 *occ, u64 n, u64 column)
+{
+	const struct kernel_segment *s = kernel_find_segment(u->segments, u->segment_count, occ[0]);
+	float acc = 0.0f;
+
+	for (u64 k = 0; k < n; k++) {
+		const float *coef;
+		u64 at, row;
+
+		while (occ[k] >= s->end)
+			s++;
+		at = occ[k] - s->first;
+		row = s->grad_row ? s->grad_row[at] : at;
+		if (!s->holders || s->holders[row * u->dim + column] == at)
+			acc += occurrence_gradient(s, occ[k], &coef)[column];
+	}
+	return acc;
+}
+
+static void held_sum(const struct kernel_update *u, float *sum, const u32 *occ, u64 n)
+{
+	u64 c = 0;
+
+	for (; u->dim - c >= 4 * VEC; c += 4 * VEC)
+		held_block(u, occ, n, sum, c, 4, VEC);
+	for (; u->dim - c >= VEC; c += VEC)
+		held_block(u, occ, n, sum, c, 1, VEC);
+	if (VEC_PARTS && c < u->dim)
+		return held_block(u, occ, n, sum, c, 1, u->dim - c);
+	for (; c < u->dim; c++)
+		sum[c] = held_column(u, occ, n, c);
+}
+
 /* Whether all occurrences are of one segment, weigh 1 and are numbered by their gradients. */
 INLINE bool update_is_plain(const struct kernel_update *u)
 {
@@ -173,6 +240,8 @@ void KERNEL(run_gradient)(const struct kernel_update *u, float *sum, const u32 *
 {
 	struct kernel_scratch *scratch = memory;
 
+	if (u->flags & KERNEL_HELD)
+		return held_sum(u, sum, occ, n);
 	if (update_is_plain(u)) {
 		const struct kernel_segment only = plain_segment(u);
 

@@ -38,32 +38,32 @@ INLINE u64 turn_ahead(u64 i, u64 n, u64 ahead, const bool leap)
 }
 
 /* Where fetch_update() never says so, compilers leave out what it needs. */
-INLINE bool rows_again(const struct kernel_update *u, const u32 dim, const u32 slot_count)
+INLINE bool rows_again(const struct kernel_update *u, const u32 dim, const struct slots_kept slots)
 {
 	const struct fetch_way again = { 0, KERNEL_FETCH_AGAIN };
 
-	return fetch_update(again, dim, slot_count).form == KERNEL_FETCH_AGAIN &&
+	return fetch_update(again, dim, slots.wide).form == KERNEL_FETCH_AGAIN &&
 	       u->fetch == KERNEL_FETCH_AGAIN;
 }
 
 /* The translations of UPDATE_TOUCH groups at once, at the first turn also of those before them. */
 INLINE void rows_touch(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
-		       u64 end, const u32 slot_count)
+		       u64 end, const struct slots_kept slots)
 {
 	const u64 next = i + UPDATE_TOUCH_AHEAD, last = next + UPDATE_TOUCH;
 
 	for (u64 k = i ? next : 0; k < last && k < end; k++)
-		row_ahead(u, groups[k].row, 1, slot_count);
+		row_ahead(u, groups[k].row, 1, slots);
 }
 
 /* Row, slots and gradient of the group that is @far after the @i-th, if there is one. */
 INLINE void group_ahead(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 			u64 far, u64 end, const u32 *occ, const struct kernel_segment *only,
-			const u32 dim, const u32 slot_count)
+			const u32 dim, const struct slots_kept slots)
 {
 	if (end - i <= far)
 		return;
-	row_ahead(u, groups[i + far].row, dim, slot_count);
+	row_ahead(u, groups[i + far].row, dim, slots);
 	gradient_ahead(u, &groups[i + far], occ, only, dim);
 }
 
@@ -73,17 +73,17 @@ INLINE void group_ahead(const struct kernel_update *u, const struct kernel_group
  */
 INLINE void groups_again(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 			 u64 end, const u32 *occ, const struct kernel_segment *only, const u32 dim,
-			 const u32 slot_count)
+			 const struct slots_kept slots)
 {
-	const u32 times = update_times(dim, slot_count);
+	const u32 times = update_times(dim, slots.wide);
 
 	if (!(i % UPDATE_TOUCH))
-		rows_touch(u, groups, i, end, slot_count);
+		rows_touch(u, groups, i, end, slots);
 	for (u64 k = 0; !i && k < times * UPDATE_STEP; k++)
-		group_ahead(u, groups, 0, k, end, occ, only, dim, slot_count);
+		group_ahead(u, groups, 0, k, end, occ, only, dim, slots);
 	UNROLL
 	for (u32 t = times; t; t--)
-		group_ahead(u, groups, i, t * UPDATE_STEP, end, occ, only, dim, slot_count);
+		group_ahead(u, groups, i, t * UPDATE_STEP, end, occ, only, dim, slots);
 }
 
 /*
@@ -93,22 +93,23 @@ INLINE void groups_again(const struct kernel_update *u, const struct kernel_grou
  */
 INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 		       u64 n, u64 ahead, const bool leap, const u32 *occ,
-		       const struct kernel_segment *only, const u32 dim, const u32 slot_count)
+		       const struct kernel_segment *only, const u32 dim,
+		       const struct slots_kept slots)
 {
 	const u64 near = u->prefetch, left = n + ahead - i;
 	const struct kernel_group *group;
 
 	if (!only && near && left > 2 * near)
 		update_far_ahead(u, &groups[i + 2 * near], occ);
-	if (rows_again(u, dim, slot_count)) {
+	if (rows_again(u, dim, slots)) {
 		if (near)
-			groups_again(u, groups, i, n + ahead, occ, only, dim, slot_count);
+			groups_again(u, groups, i, n + ahead, occ, only, dim, slots);
 		return;
 	}
 	if (!near || left <= near)
 		return;
 	group = &groups[turn_ahead(i + near, n, ahead, leap)];
-	row_ahead(u, group->row, dim, slot_count);
+	row_ahead(u, group->row, dim, slots);
 	if (!only)
 		gradient_ahead(u, group, occ, NULL, dim);
 }

@@ -12,7 +12,8 @@
 #define ROWS_KINDS(X, DIM) \
 	X(SGD, DIM) \
 	X(ADAGRAD, DIM) \
-	X(ADAM, DIM)
+	X(ADAM, DIM) \
+	X(ROWWISE_ADAGRAD, DIM)
 
 /**
  * struct rows_call - the arguments of one call of these functions
@@ -84,12 +85,14 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 				   .scratch = scratch };
 }
 
+#define ROWS_SLOTS(KIND) SLOTS_KEPT(KERNEL_##KIND, 0 KERNEL_##KIND##_SLOTS(ONE_MORE))
+
 #define ROWS_COLUMNS(KIND, DIM) \
 	INLINE void rows_one_##KIND##_##DIM(const struct rows_call *c, u64 row, u64 k, vec *check) \
 	{ \
 		const struct run r = rows_run(c, k, 1); \
 		const float *coef, *g = run_at(&r, 0, &coef); \
-		if (!rows_again(c->u, DIM, 0 KERNEL_##KIND##_SLOTS(ONE_MORE))) \
+		if (!rows_again(c->u, DIM, ROWS_SLOTS(KIND))) \
 			run_ahead(&r, 0, 0, DIM); \
 		if (r.only->coef) \
 			columns_##KIND(c->u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true, check); \
@@ -104,7 +107,7 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 		for (u64 i = 0; i < n; i++) { \
 			const struct kernel_group *group = &groups[turn_of(i, n, c->leap)]; \
 			rows_ahead(c->u, groups, i, n, ahead, c->leap, c->occ, c->only, DIM, \
-				   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
+				   ROWS_SLOTS(KIND)); \
 			if (group->count == 1) { \
 				rows_one_##KIND##_##DIM(c, group->row, group->first, &check); \
 				continue; \
@@ -164,7 +167,8 @@ bool KERNEL(update_rows)(const struct kernel_update *u, const struct kernel_grou
 			 u64 ahead, const u32 *occ, void *scratch)
 {
 	const update_fn update = update_functions[u->optimizer];
-	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
+	const struct slots_kept slots = SLOTS_KEPT(u->optimizer,
+						   kernel_optimizers[u->optimizer].slot_count);
 	const rows_fn rows = n ? rows_function(u) : NULL;
 	const bool leap = turns_leap(u, groups, n);
 	vec check = { 0 };
@@ -172,7 +176,7 @@ bool KERNEL(update_rows)(const struct kernel_update *u, const struct kernel_grou
 	if (rows)
 		return rows(u, groups, n, ahead, occ, scratch);
 	for (u64 i = 0; i < n; i++) {
-		rows_ahead(u, groups, i, n, ahead, leap, occ, NULL, u->dim, slot_count);
+		rows_ahead(u, groups, i, n, ahead, leap, occ, NULL, u->dim, slots);
 		update_group(u, update, &groups[turn_of(i, n, leap)], occ, scratch, &check);
 	}
 	return vec_any_nan(check);

@@ -17,7 +17,7 @@
 #define KERNEL_MAX_PREPARED 2u
 #define KERNEL_ROW_ZERO (~(u64)0) /* in rows[]: read zero_row instead of the table */
 
-enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
+enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2, KERNEL_MAX = 3 };
 
 /**
  * struct kernel_quantization - simulated quantization of rows that are read
@@ -55,7 +55,9 @@ struct kernel_quantization {
  * @out: row of sample s is written at out + s * out_stride
  * @out_stride: floats
  * @resume: the sum of sample 0 goes on from what is at @out, unscaled, instead of +0:
- *	a bag may come in parts
+ *	a bag may come in parts. With lookup_max() the bag's largest numbers so far are at @out
+ * @holders: out, of lookup_max() alone: row of sample s is written at holders + s * dim; NULL = not
+ *	wanted
  * @stream: write past the caches. @out is aligned to 64 bytes then, and dim and strides
  *	are multiples of 16
  */
@@ -75,6 +77,7 @@ struct kernel_bag_work {
 	const u64 *bag;
 	float *out;
 	u64 out_stride;
+	u32 *holders;
 	bool resume;
 	bool stream;
 };
@@ -135,6 +138,9 @@ void kernel_long_bag_apply(const struct kernel_long_bag *bag, u64 first, u64 end
  * @stride: floats
  * @grad_row: per occurrence of the segment; NULL = k - first itself
  * @coef: per occurrence of the segment; NULL = all 1
+ * @holders: NULL, or the occurrence of the segment, k - first, that alone takes each number of a row
+ *	of @gradients; of the row of occurrence k they are at holders + grad_row[k - first] * dim.
+ *	@coef is NULL then. KERNEL_HELD is set where a segment has these
  * @replica: segments are in (replica, feature) order
  * @far: the gradients are too large for a cache and worth prefetching
  */
@@ -145,6 +151,7 @@ struct kernel_segment {
 	u64 stride;
 	const u32 *grad_row;
 	const float *coef;
+	const u32 *holders;
 	u32 replica;
 	bool far;
 };
@@ -167,6 +174,10 @@ struct kernel_group {
 #define KERNEL_DECAY_TIMES_LR (1u << 3)
 #define KERNEL_WEIGHT_CLIP (1u << 4)
 #define KERNEL_EACH_OCCURRENCE (1u << 5) /* gradient accumulation off */
+#define KERNEL_DECAY_GRADIENT (1u << 6)
+#define KERNEL_BY_FREQUENCY (1u << 7)
+#define KERNEL_MAX_NORM (1u << 8)
+#define KERNEL_HELD (1u << 9) /* an occurrence takes the numbers of a gradient that it holds */
 
 /**
  * struct kernel_update - how to update rows of one table in one step
@@ -176,18 +187,21 @@ struct kernel_group {
  * @prefetch: how many groups ahead row, slots and gradient are prefetched; 0 = none
  * @fetch: KERNEL_FETCH_AGAIN, of what fetch_update() says: each of them update_times(), the last
  *	time UPDATE_STEP groups ahead whatever @prefetch is; else once
- * @stride: floats between rows, of the table and of every slot
+ * @stride: floats between rows, of the table and of every slot as wide as it
  * @table: row 0
- * @slots: row 0 of each slot
+ * @slots: row 0 of each slot; the rows of a slot of one number lie side by side
  * @segment_count: elements of @segments, at least 1
  * @segments: where gradients are, in occurrence order
  * @lr: learning rate of this step
  * @gradient_multiplier: applied to the sum of a row, before clipping
  * @gradient_min: lower limit of a gradient sum; NaN passes
  * @gradient_max: upper limit
- * @decay: w = w - d * w before the optimizer, d = decay or (float)(decay * lr)
+ * @decay: w = w - d * w before the optimizer, d = decay or (float)(decay * lr); with
+ *	KERNEL_DECAY_GRADIENT g = g + decay * w after the clip, w being as it was before all.
+ *	KERNEL_BY_FREQUENCY divides a sum by its occurrences first
  * @weight_min: lower limit of a weight after the optimizer; NaN passes
  * @weight_max: upper limit
+ * @max_norm: at the end a row is shortened to this length, if it is longer
  * @hyper: as the optimizer's description names them
  * @step: the optimizer's step, from 1
  * @prepared: kernel_prepare() sets it, as the optimizer's description says
@@ -213,6 +227,7 @@ struct kernel_update {
 	float decay;
 	float weight_min;
 	float weight_max;
+	float max_norm;
 	float hyper[KERNEL_MAX_HYPER];
 	u64 step;
 	float prepared[KERNEL_MAX_PREPARED];
@@ -264,6 +279,10 @@ struct kernel_merge {
  * @lookup: samples [first, last): acc = fma(weight, row, acc) in occurrence order from
  *	+0, rows quantized where asked for, then one multiplication by the scale. An
  *	empty bag gives zeros. Returns whether any number of @out is not finite
+ * @lookup_max: samples [first, last): the largest number of each column of a bag's rows, quantized
+ *	where asked for, and the first occurrence that holds it. NaN is larger than all others. To
+ *	what is written to @out +0 is added, so that a zero has no sign. An empty bag gives zeros, and
+ *	nobody holds them. Neither weights nor scales nor @stream count. Returns as lookup()
  * @scales: samples [first, last): D = sum of weights (mean) or square root of the sum of
  *	squares (sqrtn), in f64 in occurrence order; scale = (float)(1 / D), 0 when D is 0,
  *	1 for sum. Weights so small that 1 / D is too large for f32 are stretched first
@@ -291,6 +310,7 @@ struct kernel_merge {
 struct kernel_ops {
 	const char *name;
 	bool (*lookup)(const struct kernel_bag_work *w, u64 first, u64 last);
+	bool (*lookup_max)(const struct kernel_bag_work *w, u64 first, u64 last);
 	void (*scales)(const struct kernel_scale_work *w, u64 first, u64 last);
 	bool (*update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			    u64 ahead, const u32 *occ, void *scratch);
@@ -325,18 +345,34 @@ const struct kernel_ops *kernel_select(const char *force);
  */
 void kernel_prepare(struct kernel_update *u);
 
+#define KERNEL_MAX_SHARED 2u
+
+/**
+ * struct kernel_shared - the numbers that all elements of a row share in an update
+ * @r: as the optimizer's description names them
+ * @slot: the slot of one number, before the update
+ * @mean: the mean of the gradients as the optimizer takes them, or of their squares
+ */
+struct kernel_shared {
+	float r[KERNEL_MAX_SHARED];
+	float slot;
+	double mean;
+};
+
 /**
  * struct kernel_mend - elements that an update computed and has not stored
- * @row: row and slots before it
- * @to: row and slots after it, in the same order; mended
+ * @row: row and wide slots before it
+ * @to: row and wide slots after it, in the same order; mended
  * @gradients: summed, before multiplier and clip
  * @count: elements of each
+ * @shared: the numbers that they share, if the optimizer has a slot of one number
  */
 struct kernel_mend {
 	const float *row[1 + KERNEL_MAX_SLOTS];
 	float *to[1 + KERNEL_MAX_SLOTS];
 	const float *gradients;
 	u64 count;
+	const struct kernel_shared *shared;
 };
 
 /**
@@ -348,6 +384,13 @@ struct kernel_mend {
  * do not fit f32 in f64 either.
  */
 void kernel_mend(const struct kernel_update *u, const struct kernel_mend *m);
+
+/**
+ * kernel_divide() - divide the sum of a row's gradients by how many they are
+ * @sum: [@dim]
+ * @count: at least 1
+ */
+void kernel_divide(float *sum, u32 dim, u64 count);
 
 /**
  * kernel_quantization_set() - simulated quantization from what a model says

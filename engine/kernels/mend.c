@@ -12,9 +12,10 @@
 
 #define OUTPUTS_MOST (1 + KERNEL_MAX_SLOTS)
 
-/* An update in f64: what kernel_prepare() makes of it, too. */
+/* An update in f64: what kernel_prepare() makes of it, too, and what a row's elements share. */
 struct update64 {
 	double rate, hyper[KERNEL_MAX_HYPER], prepared[KERNEL_MAX_PREPARED], power;
+	double shared[KERNEL_MAX_SHARED];
 	u64 step;
 };
 
@@ -72,24 +73,43 @@ static double raise_number(double x, double y)
 	} \
 	static void update64_##KIND(const struct update64 *u, double *row, double g, double *s) \
 	{ \
-		const double lr = u->rate, *h = u->hyper, *p = u->prepared; \
+		const double lr = u->rate, *h = u->hyper, *p = u->prepared, *r = u->shared; \
 		double w = *row; \
-		(void)lr, (void)h, (void)p, (void)g, (void)s; \
+		(void)lr, (void)h, (void)p, (void)r, (void)g, (void)s; \
 		KERNEL_##KIND##_STEP; \
 		*row = w; \
 	}
 
 KERNEL_OPTIMIZERS(DEFINE_UPDATE64)
 
+#define ROOT(x) root64(x)
+#define ROUND(x) (x)
+
+#define DEFINE_SHARED64(KIND) \
+	static double share64_##KIND(struct update64 *u, double slot, double mean) \
+	{ \
+		const double lr = u->rate, *h = u->hyper, *p = u->prepared; \
+		double *r = u->shared; \
+		(void)lr, (void)h, (void)p; \
+		KERNEL_##KIND##_ROW; \
+		return slot; \
+	}
+
+KERNEL_ROWWISE(DEFINE_SHARED64)
+
 struct functions64 {
 	void (*prepare)(struct update64 *u);
 	void (*update)(const struct update64 *u, double *row, double g, double *s);
+	double (*share)(struct update64 *u, double slot, double mean);
 };
 
-#define FUNCTIONS64(KIND) [KERNEL_##KIND] = { prepare64_##KIND, update64_##KIND },
+#define FUNCTIONS64(KIND) \
+	[KERNEL_##KIND] = { .prepare = prepare64_##KIND, .update = update64_##KIND },
+#define FUNCTIONS64_ROWWISE(KIND) \
+	[KERNEL_##KIND] = { prepare64_##KIND, update64_##KIND, share64_##KIND },
 
-static const struct functions64 functions64[KERNEL_OPTIMIZER_COUNT] = { KERNEL_OPTIMIZERS(
-	FUNCTIONS64) };
+static const struct functions64 functions64[KERNEL_OPTIMIZER_COUNT] = { KERNEL_ELEMENTWISE(
+	FUNCTIONS64) KERNEL_ROWWISE(FUNCTIONS64_ROWWISE) };
 
 static struct update64 prepare_in_f64(const struct kernel_update *u)
 {
@@ -109,6 +129,8 @@ static void update_in_f64(const struct kernel_update *u, const struct update64 *
 		g = g * u->gradient_multiplier;
 	if (u->flags & KERNEL_GRADIENT_CLIP)
 		g = clip_number(g, u->gradient_min, u->gradient_max);
+	if (u->flags & KERNEL_DECAY_GRADIENT)
+		g = g + (double)u->decay * x[0];
 	if (u->flags & KERNEL_DECAY)
 		x[0] = x[0] -
 		       (u->flags & KERNEL_DECAY_TIMES_LR ? wide->rate : 1.0) * u->decay * x[0];
@@ -133,6 +155,13 @@ static bool are_finite(const double *x, u32 count)
 	return finite;
 }
 
+/* Return: false where the slot of one number is not finite, neither in f32 nor in f64. */
+static bool share_in_f64(struct update64 *wide, u32 optimizer, const struct kernel_shared *shared)
+{
+	return fits_f32(shared->slot) &&
+	       fits_f32(functions64[optimizer].share(wide, shared->slot, shared->mean));
+}
+
 static void take_element(float *const *rows, u64 at, double *x, u32 count)
 {
 	for (u32 i = 0; i < count; i++)
@@ -141,10 +170,14 @@ static void take_element(float *const *rows, u64 at, double *x, u32 count)
 
 void kernel_mend(const struct kernel_update *u, const struct kernel_mend *m)
 {
-	const u32 count = 1 + kernel_optimizers[u->optimizer].slot_count;
-	const struct update64 wide = prepare_in_f64(u);
+	const u32 count = 1 + kernel_optimizers[u->optimizer].slot_count -
+			  KERNEL_OPTIMIZER_IS_ROWWISE(u->optimizer);
+	struct update64 wide = prepare_in_f64(u);
 	double x[OUTPUTS_MOST];
 
+	if (KERNEL_OPTIMIZER_IS_ROWWISE(u->optimizer) &&
+	    !share_in_f64(&wide, u->optimizer, m->shared))
+		return;
 	for (u64 at = 0; at < m->count; at++) {
 		take_element(m->to, at, x, count);
 		if (are_finite(x, count))

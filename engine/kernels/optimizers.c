@@ -10,8 +10,10 @@
 #include "optimizers.h"
 
 #define ONE_MORE(...) +1
-#define SLOT(name, value, range) { name, value, range },
-#define HYPER(name, value, range) { name, value, range },
+/* A parameter says in a fourth number whether it has one number a row; most leave it out. */
+#define PARAMETER(name, value, range, one_number, ...) { name, value, range, one_number },
+#define SLOT(...) PARAMETER(__VA_ARGS__, false, )
+#define HYPER(...) PARAMETER(__VA_ARGS__, false, )
 #define DESCRIPTION(KIND) \
 	[KERNEL_##KIND] = { \
 		.name = KERNEL_##KIND##_NAME, \
@@ -52,6 +54,14 @@ void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32
 	q->lower = low.value * q->factor;
 	q->upper = high.value * q->factor;
 	q->step = (q->upper - q->lower) / (float)(num_buckets - 1);
+}
+
+void kernel_divide(float *sum, u32 dim, u64 count)
+{
+	const float by = (float)count;
+
+	for (u32 c = 0; c < dim; c++)
+		sum[c] /= by;
 }
 
 u64 kernel_step(u32 bits)

@@ -4,7 +4,8 @@
  *	KERNEL_KIND_NAME	its name
  *	KERNEL_KIND_SLOTS(S)	S(name, start value, enum kernel_range) per slot, in checkpoint
  *				order; the range is what a slot can have that is not written by
- *				the optimizer itself
+ *				the optimizer itself. KERNEL_ONE_NUMBER behind it: the slot has one
+ *				number a row
  *	KERNEL_KIND_HYPER(H)	H(name, default, enum kernel_range) per hyperparameter, in
  *				kernel_update.hyper order
  *	KERNEL_KIND_PREPARE	statements over lr, h[], step, p[], power: what the elements
@@ -13,6 +14,12 @@
  *				SIGN(), SHRINK(), SELECT(), SPREAD(), FROM_ZERO(): the update.
  *				POW() raises to power. FROM_ZERO() marks a difference that is
  *				not below 0 but for rounding
+ * Kinds of KERNEL_ROWWISE have one number a row in their last slot, and also
+ *	KERNEL_KIND_MEAN	over h[]: whether the row needs the mean of its gradients, not that
+ *				of their squares
+ *	KERNEL_KIND_ROW		statements over lr, h[], p[], mean, slot, r[], ROOT(), ROUND(): the
+ *				last slot, and in r[] what the elements of the row share, which
+ *				STEP has, too. mean is in f64, which ROUND() makes a float
  * The statements of STEP are compiled for vectors and for single floats. C's order of
  * evaluation is the order of the numbers: every multiplication and addition rounds by itself.
  *
@@ -27,8 +34,12 @@
 #include "kernels.h"
 #include "optimizers_proto.h"
 
-/* The numbers are positions in this list: append only. */
 #define KERNEL_OPTIMIZERS(X) \
+	KERNEL_ELEMENTWISE(X) \
+	KERNEL_ROWWISE(X)
+
+/* Each element is updated alone. */
+#define KERNEL_ELEMENTWISE(X) \
 	X(SGD) \
 	X(ADAGRAD) \
 	X(MOMENTUM) \
@@ -49,6 +60,14 @@
 	X(FREQUENCY_AWARE_ADAGRAD) \
 	X(MDL_ADAGRAD_LIGHT)
 
+/* The last slot has one number a row, which all elements of the row go by. */
+#define KERNEL_ROWWISE(X) \
+	X(ROWWISE_ADAGRAD) \
+	X(PARTIAL_ROWWISE_ADAM)
+
+#define KERNEL_OPTIMIZER_IS_ROWWISE(kind) \
+	((kind) == KERNEL_ROWWISE_ADAGRAD || (kind) == KERNEL_PARTIAL_ROWWISE_ADAM)
+
 #define KERNEL_SGD_NAME "sgd"
 #define KERNEL_SGD_SLOTS(S)
 #define KERNEL_SGD_HYPER(H)
@@ -57,11 +76,11 @@
 
 #define KERNEL_ADAGRAD_NAME "adagrad"
 #define KERNEL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f, KERNEL_FROM_ZERO)
-#define KERNEL_ADAGRAD_HYPER(H)
+#define KERNEL_ADAGRAD_HYPER(H) H("epsilon", 0.0f, KERNEL_FROM_ZERO)
 #define KERNEL_ADAGRAD_PREPARE
 #define KERNEL_ADAGRAD_STEP \
 	s[0] = s[0] + g * g; \
-	w = w - lr * g / SQRT(s[0]);
+	w = w - lr * g / (SQRT(s[0]) + h[0]);
 
 #define KERNEL_MOMENTUM_NAME "momentum"
 #define KERNEL_MOMENTUM_SLOTS(S) S("momenta", 0.0f, KERNEL_FINITE)
@@ -89,12 +108,13 @@
 	H("beta_2", 0.999f, KERNEL_BELOW_ONE) \
 	H("epsilon", 1e-7f, KERNEL_ABOVE_ZERO) \
 	H("sum_inside_sqrt", 1.0f, KERNEL_SWITCH) \
-	H("bias_correction", 0.0f, KERNEL_SWITCH)
+	H("bias_correction", 0.0f, KERNEL_SWITCH) \
+	H("epsilon_hat", 0.0f, KERNEL_SWITCH)
 #define KERNEL_ADAM_PREPARE \
 	if (h[4] != 0.0f) { \
 		double root = root64(1.0 - math64_power(h[1], step)); \
 		p[0] = lr * root / (1.0 - math64_power(h[0], step)); \
-		p[1] = h[2] * root; \
+		p[1] = h[5] != 0.0f ? h[2] : h[2] * root; \
 	} else { \
 		p[0] = lr; \
 		p[1] = h[3] != 0.0f ? h[2] * h[2] : h[2]; \
@@ -162,12 +182,50 @@
 		w = -s[1] / after;
 
 /*
- * These four need no mending if kernel_prepare() finds all settings tame: their products leave f32
+ * FBGEMM's EXACT_ROWWISE_ADAGRAD. With mean_gradient the row moves as one, by the mean of its
+ * gradients, as the class RowWiseAdagrad of torchrec has it.
+ */
+#define KERNEL_ROWWISE_ADAGRAD_NAME "rowwise_adagrad"
+#define KERNEL_ROWWISE_ADAGRAD_SLOTS(S) S("accumulators", 0.0f, KERNEL_FROM_ZERO, KERNEL_ONE_NUMBER)
+#define KERNEL_ROWWISE_ADAGRAD_HYPER(H) \
+	H("epsilon", 1e-8f, KERNEL_ABOVE_ZERO) \
+	H("mean_gradient", 0.0f, KERNEL_SWITCH)
+#define KERNEL_ROWWISE_ADAGRAD_PREPARE
+#define KERNEL_ROWWISE_ADAGRAD_MEAN h[1] != 0.0f
+#define KERNEL_ROWWISE_ADAGRAD_ROW \
+	slot = slot + ROUND(h[1] != 0.0f ? mean * mean : mean); \
+	r[0] = lr / (ROOT(slot) + h[0]); \
+	r[1] = ROUND(mean);
+#define KERNEL_ROWWISE_ADAGRAD_STEP w = w - r[0] * (h[1] != 0.0f ? SPREAD(r[1]) : g);
+
+/* FBGEMM's PARTIAL_ROWWISE_ADAM: Adam with bias correction, whose mean of squares is the row's. */
+#define KERNEL_PARTIAL_ROWWISE_ADAM_NAME "partial_rowwise_adam"
+#define KERNEL_PARTIAL_ROWWISE_ADAM_SLOTS(S) \
+	S("momenta", 0.0f, KERNEL_FINITE) \
+	S("velocities", 0.0f, KERNEL_FROM_ZERO, KERNEL_ONE_NUMBER)
+#define KERNEL_PARTIAL_ROWWISE_ADAM_HYPER(H) \
+	H("beta_1", 0.9f, KERNEL_BELOW_ONE) \
+	H("beta_2", 0.999f, KERNEL_BELOW_ONE) \
+	H("epsilon", 1e-8f, KERNEL_ABOVE_ZERO)
+#define KERNEL_PARTIAL_ROWWISE_ADAM_PREPARE \
+	double root = root64(1.0 - math64_power(h[1], step)); \
+	p[0] = lr * root / (1.0 - math64_power(h[0], step)); \
+	p[1] = h[2] * root;
+#define KERNEL_PARTIAL_ROWWISE_ADAM_MEAN false
+#define KERNEL_PARTIAL_ROWWISE_ADAM_ROW \
+	slot = h[1] * slot + (1.0f - h[1]) * ROUND(mean); \
+	r[0] = p[0] / (ROOT(slot) + p[1]);
+#define KERNEL_PARTIAL_ROWWISE_ADAM_STEP \
+	s[0] = h[0] * s[0] + (1.0f - h[0]) * g; \
+	w = w - r[0] * s[0];
+
+/*
+ * These five need no mending if kernel_prepare() finds all settings tame: their products leave f32
  * only where a slot or the new row does. They are what most tables have, and no test costs nothing.
  */
 #define KERNEL_OPTIMIZER_IS_TAME(kind) \
 	((kind) == KERNEL_SGD || (kind) == KERNEL_MOMENTUM || (kind) == KERNEL_ADAGRAD || \
-	 (kind) == KERNEL_ADAM)
+	 (kind) == KERNEL_ADAM || (kind) == KERNEL_ROWWISE_ADAGRAD)
 
 enum kernel_optimizer_kind {
 #define KERNEL_KIND(KIND) KERNEL_##KIND,
@@ -187,16 +245,20 @@ enum kernel_range {
 	KERNEL_BELOW_ONE,  /* [0, 1) */
 };
 
+#define KERNEL_ONE_NUMBER true
+
 /**
  * struct kernel_parameter - a slot or a hyperparameter of an optimizer
  * @name: as users and checkpoints know it
  * @value: start value of the slot, default of the hyperparameter
  * @range: enum kernel_range of its numbers
+ * @one_number: the slot has one number a row, in place of as many as the row
  */
 struct kernel_parameter {
 	const char *name;
 	float value;
 	u32 range;
+	bool one_number;
 };
 
 /**

@@ -76,6 +76,20 @@ INLINE void vec_words_stream_low(u32 *p, vec_words v)
 			 : "x"(__builtin_convertvector(v, vec_words_low)));
 }
 
+/* Doubles, of which a vector of floats makes two. */
+#define VEC_DOUBLES 4u
+
+typedef double vec_doubles __attribute__((vector_size(32)));
+typedef float vec_half __attribute__((vector_size(16)));
+
+INLINE vec_doubles vec_widen(vec x, const u32 half)
+{
+	const vec_half part = half ? __builtin_shufflevector(x, x, 4, 5, 6, 7) :
+				     __builtin_shufflevector(x, x, 0, 1, 2, 3);
+
+	return __builtin_convertvector(part, vec_doubles);
+}
+
 INLINE bool vec_any_nan(vec x)
 {
 	return __builtin_ia32_movmskps256((vec)(x != x));

@@ -133,6 +133,20 @@ INLINE void vec_words_stream_low(u32 *p, vec_words v)
 			 : "v"(__builtin_convertvector(v, vec_words_low)));
 }
 
+/* Doubles, of which a vector of floats makes two. */
+#define VEC_DOUBLES 8u
+
+typedef double vec_doubles __attribute__((vector_size(64)));
+
+INLINE vec_doubles vec_widen(vec x, const u32 half)
+{
+	const vec_half part = half ? __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15) :
+				     __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
+
+	return __builtin_ia32_cvtps2pd512_mask(part, (vec_doubles){ 0 }, (u8)VEC_ALL_LANES,
+					       VEC_ROUNDING);
+}
+
 INLINE bool vec_any_nan(vec x)
 {
 	return __builtin_ia32_cmpps512_mask(x, x, VEC_UNORDERED, VEC_ALL_LANES, VEC_ROUNDING);

@@ -53,6 +53,16 @@ static __attribute__((__noinline__, __unused__)) vec vec_fma(vec a, vec b, vec c
 	return __builtin_convertvector((vec_double)bits, vec);
 }
 
+/* Doubles, of which a vector of floats makes two. */
+#define VEC_DOUBLES 2u
+
+typedef double vec_doubles __attribute__((vector_size(16)));
+
+INLINE vec_doubles vec_widen(vec x, const u32 half)
+{
+	return (vec_doubles){ x[2 * half], x[2 * half + 1] };
+}
+
 INLINE bool vec_any_nan(vec x)
 {
 	vec_mask nan = x != x;

@@ -19,6 +19,7 @@ static void feature_free(struct batch_feature *f)
 	port_free(f->scales.data);
 	port_free(f->coef.data);
 	port_free(f->offsets.data);
+	port_free(f->holders.data);
 }
 
 struct batch *batch_new(struct model *model)
@@ -113,9 +114,9 @@ static u16 check_feature_form(const struct embeng_lookup_feature *g, u32 index, 
 	if (g->feature != index)
 		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, index, 0,
 				 g->feature, index);
-	if (g->reserved || g->reserved1)
+	if (g->reserved)
 		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
-				 g->reserved | g->reserved1, 0);
+				 g->reserved, 0);
 	if (g->form > EMBENG_FORM_PARTITIONED || g->form == EMBENG_FORM_COO)
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, index, 0, g->form,
 				 EMBENG_FORM_PARTITIONED);
@@ -131,6 +132,17 @@ static u16 check_feature_form(const struct embeng_lookup_feature *g, u32 index, 
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_ROW_OFFSETS, index, 0, 0,
 				 0);
 	if ((dense || sequence) && mem_given(&g->weights))
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, index, 0, 0, 0);
+	return 0;
+}
+
+/* The largest number of rows is not that of rows times weights, nor of sums that gains stand for. */
+static u16 check_largest(const struct embeng_lookup_feature *g, u32 index, struct fault *fault)
+{
+	if (g->form == EMBENG_FORM_PARTITIONED)
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_GAINS, index, 0, g->form,
+				 EMBENG_FORM_POOLED);
+	if (mem_given(&g->weights))
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, index, 0, 0, 0);
 	return 0;
 }
@@ -167,11 +179,34 @@ static u16 check_feature_counts(const struct model *model, struct batch_feature 
 	return status;
 }
 
+/* @written: rows of activations that the command writes */
+static u16 check_outputs(const struct model *model, const struct batch_feature *f, u32 index,
+			 u64 written, struct fault *fault)
+{
+	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
+	const struct embeng_lookup_feature *g = &f->given;
+	u64 stride = g->activation_stride, before;
+
+	if (!stride)
+		return check_length(&g->activations, written, row, EMBENG_FIELD_ACTIVATIONS, index,
+				    fault);
+	if (stride < row || stride % 4 || batch_sequence(model, index, f))
+		return fault_set(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_ACTIVATIONS, index, 0,
+				 stride, row);
+	if (!written)
+		return check_length(&g->activations, 0, row, EMBENG_FIELD_ACTIVATIONS, index,
+				    fault);
+	/* The last row ends with its own bytes. */
+	if (__builtin_mul_overflow(written - 1, stride, &before) ||
+	    __builtin_add_overflow(before, row, &before))
+		before = U64_MAX;
+	return check_length(&g->activations, 1, before, EMBENG_FIELD_ACTIVATIONS, index, fault);
+}
+
 static u16 check_feature_lengths(const struct model *model, const struct batch_feature *f,
-				 u32 index, struct fault *fault)
+				 u32 index, u64 written, struct fault *fault)
 {
 	const struct embeng_lookup_feature *g = &f->given;
-	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
 	u16 status = check_length(&g->ids, g->id_count, g->id_width, EMBENG_FIELD_IDS, index,
 				  fault);
 
@@ -182,8 +217,7 @@ static u16 check_feature_lengths(const struct model *model, const struct batch_f
 		status = check_length(&g->weights, g->id_count, 4, EMBENG_FIELD_WEIGHTS, index,
 				      fault);
 	if (!status)
-		status = check_length(&g->activations, f->outputs, row, EMBENG_FIELD_ACTIVATIONS,
-				      index, fault);
+		status = check_outputs(model, f, index, written, fault);
 	return status;
 }
 
@@ -201,17 +235,23 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 			  bool training)
 {
 	struct model *model = command->context->model;
+	const struct embeng_record_table *table =
+		&model->tables[model->blob.features[index].table].record;
 	struct fault *fault = &command->fault;
+	bool writes = !(command->cmd.flags & EMBENG_CMD_IDS_ONLY);
 	u16 status = check_feature_form(&f->given, index, batch_sequence(model, index, f), fault);
 
 	f->weighted = mem_given(&f->given.weights);
-	f->narrow = batch_narrow(&model->tables[model->blob.features[index].table].record);
+	f->narrow = batch_narrow(table);
+	f->largest = batch_held(table, f->given.form, batch_sequence(model, index, f));
+	if (!status && f->largest)
+		status = check_largest(&f->given, index, fault);
 	if (!status)
 		status = check_feature_counts(model, f, index, fault);
 	if (!status)
 		status = check_feature_moves(model, f, index, moved, fault);
 	if (!status)
-		status = check_feature_lengths(model, f, index, fault);
+		status = check_feature_lengths(model, f, index, writes ? f->outputs : 0, fault);
 	if (!status)
 		status = batch_open(command, f, index);
 	if (!status && f->given.form != EMBENG_FORM_PARTITIONED)
@@ -279,6 +319,7 @@ u16 lookup_accept(struct command *command)
 	struct stacks *stacks = stacks_of(command, batch, training);
 	u16 status = read_lookup(command, batch, stacks);
 
+	batch->ids_only = command->cmd.flags & EMBENG_CMD_IDS_ONLY;
 	if (!status)
 		status = accept_features(command, batch, training);
 	if (!status)

@@ -34,6 +34,8 @@ enum batch_view {
  * @scales: [outputs] f32, unless they are all 1
  * @coef: [occurrences] f32, training, unless they are @weights or all 1
  * @offsets: [samples + 1] u64, where @bag is made from them
+ * @holders: [outputs][dim] u32, training, with the combiner max: the first occurrence that holds the
+ *	largest number of a column. A LOOKUP writes them, and for one that takes ids alone the step
  * @views: batch_open()
  * @fault: set if @status is not 0
  * @status: the copy's
@@ -43,8 +45,9 @@ struct batch_feature {
 	u64 outputs, occurrences, asked;
 	u64 dropped, clamped, zeroed;
 	bool weighted, scaled, identity, narrow;
-	bool placed; /* a stack has it as a member */
-	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
+	bool placed;  /* a stack has it as a member */
+	bool largest; /* outputs are the largest numbers of the rows, not sums */
+	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets, holders;
 	struct view views[BATCH_VIEWS];
 	struct fault fault;
 	u16 status;
@@ -77,6 +80,7 @@ struct batch {
 	struct buffer tasks;  /* [task_count] struct batch_task */
 	u64 task_count;
 	u64 occurrences, bytes;
+	bool ids_only; /* no row is looked up before the step is applied */
 };
 
 /* Positions that each sample keeps in order, 0: its ids are combined. */
@@ -127,6 +131,7 @@ enum batch_buffer {
 	BATCH_SCALES,
 	BATCH_COEF,
 	BATCH_OFFSETS,
+	BATCH_HOLDERS,
 	BATCH_BUFFERS,
 };
 
@@ -140,10 +145,12 @@ enum batch_buffer {
  * @identity: id k is output k
  * @narrow: rows are kept in 32 bits
  * @training: gradients will come
+ * @held: batch_held()
  */
 struct batch_size {
 	u64 samples, ids, length;
 	bool weighted, scaled, identity, narrow, training;
+	u32 held;
 };
 
 /* Bytes of each buffer that such an input needs; 0: none. -1 when no number says it. */
@@ -152,7 +159,16 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS]);
 /* The scales that the combiner of @feature's table asks for, if its ids are combined. */
 static inline bool batch_scaled(u32 combiner, u32 form, u64 length)
 {
-	return combiner != EMBENG_COMBINER_SUM && form != EMBENG_FORM_DENSE && !length;
+	return combiner != EMBENG_COMBINER_SUM && combiner != EMBENG_COMBINER_MAX &&
+	       form != EMBENG_FORM_DENSE && !length;
+}
+
+/* Columns of each output whose largest number has a holder; 0: sums have none, nor has one id. */
+static inline u32 batch_held(const struct embeng_record_table *table, u32 form, u64 length)
+{
+	if (table->combiner != EMBENG_COMBINER_MAX || form == EMBENG_FORM_DENSE || length)
+		return 0;
+	return table->dim;
 }
 
 /* Memory for such an input. 0, or -1 without memory. */
@@ -187,6 +203,15 @@ static inline struct batch *batch_of(const struct command *command)
 u16 lookup_accept(struct command *command);
 u64 lookup_touched(const struct command *command);
 u16 lookup_run(struct command *command);
+
+/**
+ * lookup_holders() - find the holders of a batch's largest numbers, where no lookup did
+ * @command: it runs
+ * @batch: a LOOKUP's that took ids alone; those of tables that the update changes are found
+ *
+ * Return: as workers_run().
+ */
+bool lookup_holders(struct command *command, const struct batch *batch);
 
 /**
  * batch_open() - map the arrays that a checked descriptor names

@@ -37,6 +37,8 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS])
 		bytes[BATCH_COEF] = size->ids * 4;
 	if (size->length)
 		bytes[BATCH_OFFSETS] = (size->samples + 1) * 8;
+	if (size->training && multiply_bytes(outputs * 4, size->held, &bytes[BATCH_HOLDERS]))
+		return -1;
 	return 0;
 }
 
@@ -50,6 +52,7 @@ int batch_fit(struct model *model, struct batch_feature *f, const struct batch_s
 		[BATCH_SCALES] = &f->scales,
 		[BATCH_COEF] = &f->coef,
 		[BATCH_OFFSETS] = &f->offsets,
+		[BATCH_HOLDERS] = &f->holders,
 	};
 	u64 bytes[BATCH_BUFFERS];
 
@@ -75,5 +78,6 @@ struct batch_size batch_largest(const struct blob *blob, u32 feature, bool train
 				       record->max_sequence_length),
 		.narrow = batch_narrow(table),
 		.training = training,
+		.held = batch_held(table, EMBENG_FORM_CSR, record->max_sequence_length),
 	};
 }

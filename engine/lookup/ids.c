@@ -277,18 +277,19 @@ static void number_samples(struct command *command, u64 *offsets, u64 samples)
 	}
 }
 
-static int need_all(struct model *model, u32 combiner, struct batch_feature *f, u64 length,
-		    bool training)
+static int need_all(struct model *model, const struct embeng_record_table *table,
+		    struct batch_feature *f, u64 length, bool training)
 {
 	struct batch_size size = {
 		.samples = f->given.sample_count,
 		.ids = f->given.id_count,
 		.length = length,
 		.weighted = f->weighted,
-		.scaled = f->scaled = batch_scaled(combiner, f->given.form, length),
+		.scaled = f->scaled = batch_scaled(table->combiner, f->given.form, length),
 		.identity = f->identity,
 		.narrow = f->narrow,
 		.training = training,
+		.held = batch_held(table, f->given.form, length),
 	};
 
 	return batch_fit(model, f, &size);
@@ -353,7 +354,7 @@ u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool trai
 
 	f->identity = f->given.form == EMBENG_FORM_DENSE && !length &&
 		      table->record.out_of_range != EMBENG_OUT_OF_RANGE_DROP;
-	if (need_all(model, table->record.combiner, f, length, training))
+	if (need_all(model, &table->record, f, length, training))
 		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, feature, 0,
 				 f->given.id_count, 0);
 	return 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a LOOKUP: hands the tasks into which its batch was cut to the cores, each of which sums rows
- * straight into the program's activation buffers.
+ * straight into the program's activation buffers. With the combiner max it looks for the largest
+ * numbers instead, and notes for the update which occurrences hold them; a step whose LOOKUP took ids
+ * alone has them looked for when it is applied.
  *
  * Called without engine->lock by the running command, of which there is one at a time, so the
  * tables do not change. A training lookup whose update came early sees the rows of before it.
@@ -9,6 +11,7 @@
  */
 #include "batch.h"
 #include "../f32.h"
+#include "../kernels/scratch.h"
 #include "stale.h"
 
 /* Outputs of all features together: no cache keeps so many until they are read. */
@@ -22,9 +25,16 @@ struct lookup {
 	u64 bytes;	  /* the sum over all outputs */
 };
 
+/* Floats from one output to the next. */
+static u64 output_stride(const struct batch_feature *f, u32 dim)
+{
+	return f->given.activation_stride ? f->given.activation_stride / 4 : dim;
+}
+
 static bool streams_output(const struct lookup *lookup, u32 feature, u32 dim)
 {
 	return lookup->bytes >= STREAM_BYTES && !(dim % 16) &&
+	       !(output_stride(&lookup->batch->features[feature], dim) % 16) &&
 	       !((u64)(size_t)lookup->out[feature].data % 64);
 }
 
@@ -35,37 +45,52 @@ static void count_nonfinite_outputs(const struct lookup *lookup, const struct ba
 	struct table *table = &model->tables[model->blob.features[task->feature].table];
 	const u32 *out = lookup->out[task->feature].data;
 	u32 dim = table->record.dim;
-	u64 count = 0;
+	u64 stride = output_stride(&lookup->batch->features[task->feature], dim), count = 0;
 
 	for (u64 s = task->first; s < task->last; s++)
-		count += !f32_row_finite(out + s * dim, dim);
+		count += !f32_row_finite(out + s * stride, dim);
 	port_lock(model->engine->lock);
 	table->stats.nonfinite_activations += count;
 	port_unlock(model->engine->lock);
+}
+
+/* One call of bounded work. Return: whether an output is not finite. */
+static bool call_lookup(const struct lookup *lookup, const struct kernel_bag_work *work,
+			const struct batch_feature *f, u64 first, u64 last)
+{
+	const struct kernel_ops *kernels = lookup->model->engine->kernels;
+	struct port_fpu fpu;
+	bool nonfinite;
+
+	port_fpu_begin(&fpu);
+	nonfinite = f->largest ? kernels->lookup_max(work, first, last) :
+				 kernels->lookup(work, first, last);
+	port_fpu_end(&fpu);
+	return nonfinite;
 }
 
 /*
  * A bag of more rows than one call may sum: each call goes on from what the one before wrote, and
  * the last one scales. Return: whether an output is not finite.
  */
-static bool sum_long_bag(const struct lookup *lookup, struct kernel_bag_work *work, u64 sample)
+static bool sum_long_bag(const struct lookup *lookup, struct kernel_bag_work *work,
+			 const struct batch_feature *f, u64 sample)
 {
 	const u64 first = work->bag[sample], last = work->bag[sample + 1];
 	const u64 most = chunk_rows(work->dim);
 	const float *scale = work->scales ? work->scales + sample : NULL;
-	struct port_fpu fpu;
 	u64 part[2];
 	bool nonfinite = false;
 
 	work->bag = part;
 	work->out += sample * work->out_stride;
+	if (work->holders)
+		work->holders += sample * work->dim;
 	for (part[0] = first; part[0] < last; part[0] = part[1]) {
 		part[1] = last - part[0] < most ? last : part[0] + most;
 		work->resume = part[0] != first;
 		work->scales = part[1] == last ? scale : NULL;
-		port_fpu_begin(&fpu);
-		nonfinite = lookup->model->engine->kernels->lookup(work, 0, 1);
-		port_fpu_end(&fpu);
+		nonfinite = call_lookup(lookup, work, f, 0, 1);
 		if (piece_over(lookup->command))
 			break;
 	}
@@ -75,27 +100,22 @@ static bool sum_long_bag(const struct lookup *lookup, struct kernel_bag_work *wo
 static bool sum_bags(const struct lookup *lookup, struct kernel_bag_work *work,
 		     const struct batch_task *task)
 {
-	struct port_fpu fpu;
-	bool nonfinite;
+	const struct batch_feature *f = &lookup->batch->features[task->feature];
 
 	if (work->bag[task->last] - work->bag[task->first] > chunk_rows(work->dim))
-		return sum_long_bag(lookup, work, task->first);
-	port_fpu_begin(&fpu);
-	nonfinite = lookup->model->engine->kernels->lookup(work, task->first, task->last);
-	port_fpu_end(&fpu);
-	return nonfinite;
+		return sum_long_bag(lookup, work, f, task->first);
+	return call_lookup(lookup, work, f, task->first, task->last);
 }
 
-static void lookup_task(void *arg, u64 number, u32 worker)
+/* All but where the outputs go. */
+static struct kernel_bag_work work_of(const struct lookup *lookup, const struct batch_task *task)
 {
-	const struct lookup *lookup = arg;
 	const struct model *model = lookup->model;
-	const struct batch_task *task = (struct batch_task *)lookup->batch->tasks.data + number;
 	const struct batch_feature *f = &lookup->batch->features[task->feature];
 	const struct table *table = &model->tables[model->blob.features[task->feature].table];
 	u32 dim = table->record.dim;
-	bool stream = streams_output(lookup, task->feature, dim);
-	struct kernel_bag_work work = {
+
+	return (struct kernel_bag_work){
 		.table = (const float *)table->data,
 		.stride = dim,
 		.dim = dim,
@@ -109,14 +129,61 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.weights = f->weighted ? f->weights.data : NULL,
 		.scales = f->scaled ? f->scales.data : NULL,
 		.bag = f->bag.data,
-		.out = lookup->out[task->feature].data,
-		.out_stride = dim,
-		.stream = stream,
 	};
+}
+
+static void lookup_task(void *arg, u64 number, u32 worker)
+{
+	const struct lookup *lookup = arg;
+	const struct batch_task *task = (struct batch_task *)lookup->batch->tasks.data + number;
+	const struct batch_feature *f = &lookup->batch->features[task->feature];
+	struct kernel_bag_work work = work_of(lookup, task);
 
 	(void)worker;
+	work.out = lookup->out[task->feature].data;
+	work.out_stride = output_stride(f, work.dim);
+	work.stream = streams_output(lookup, task->feature, work.dim);
+	if (f->largest && lookup_trains(lookup->command))
+		work.holders = f->holders.data;
 	if (sum_bags(lookup, &work, task))
 		count_nonfinite_outputs(lookup, task);
+}
+
+/* The numbers themselves are of no use: all go to one row of the core's scratch memory. */
+static void holders_task(void *arg, u64 number, u32 worker)
+{
+	const struct lookup *lookup = arg;
+	const struct model *model = lookup->model;
+	const struct batch_task *task = (struct batch_task *)lookup->batch->tasks.data + number;
+	const struct batch_feature *f = &lookup->batch->features[task->feature];
+	struct kernel_bag_work work;
+
+	if (!f->largest || !table_trains(&model->tables[model->blob.features[task->feature].table]))
+		return;
+	work = work_of(lookup, task);
+	work.out = kernel_scratch_sum(model->scratch + worker * model->scratch_stride, work.dim);
+	work.holders = f->holders.data;
+	sum_bags(lookup, &work, task);
+}
+
+static bool has_largest(const struct batch *batch)
+{
+	for (u32 i = 0; i < batch->feature_count; i++) {
+		if (batch->features[i].largest)
+			return true;
+	}
+	return false;
+}
+
+bool lookup_holders(struct command *command, const struct batch *batch)
+{
+	struct lookup lookup = { .command = command,
+				 .model = command->context->model,
+				 .batch = batch };
+
+	if (!has_largest(batch))
+		return true;
+	return workers_run(command, holders_task, &lookup, batch->task_count, batch->bytes);
 }
 
 static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)
@@ -129,12 +196,14 @@ static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)
 	for (u32 i = 0; !status && i < batch->feature_count; i++) {
 		const struct embeng_mem *mem = &batch->features[i].given.activations;
 		struct view *out = &lookup->out[i];
+		const struct table *table =
+			&lookup->model->tables[lookup->model->blob.features[i].table];
 
 		if (mem_given(mem))
 			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_WRITE,
 						 4, EMBENG_FIELD_ACTIVATIONS, i, out,
 						 &command->fault);
-		lookup->bytes += out->length;
+		lookup->bytes += batch->features[i].outputs * 4ull * table->record.dim;
 	}
 	port_unlock(command->context->engine->lock);
 	return status;
@@ -142,7 +211,7 @@ static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)
 
 u64 lookup_touched(const struct command *command)
 {
-	return batch_of(command)->bytes;
+	return command->cmd.flags & EMBENG_CMD_IDS_ONLY ? 0 : batch_of(command)->bytes;
 }
 
 /* Half of a swap would leave rows of two steps in the tables. */
@@ -161,9 +230,13 @@ u16 lookup_run(struct command *command)
 		.command = command, .model = model, .batch = batch, .out = model->gradients
 	};
 	struct engine *engine = model->engine;
-	u16 status = get_lookup_outputs(command, &lookup);
 	bool stale;
+	u16 status;
 
+	/* All that the update needs was copied when it was accepted. */
+	if (command->cmd.flags & EMBENG_CMD_IDS_ONLY)
+		return 0;
+	status = get_lookup_outputs(command, &lookup);
 	stale = !status && lookup_trains(command) && stale_hides(model, command->cmd.step);
 	if (stale)
 		swap_whole(command);

@@ -9,6 +9,8 @@
 #include "../kernels/fill.h"
 #include "model.h"
 
+#define DRAW_COST 16u /* numbers that a kernel handles in the time that one takes to be drawn */
+
 struct fill_work {
 	struct kernel_fill fill;
 	u64 rows, chunk;
@@ -28,7 +30,8 @@ static void fill_task(void *arg, u64 task, u32 worker)
 
 bool fill_range(struct model *model, const struct kernel_fill *fill, u64 rows)
 {
-	struct fill_work work = { *fill, rows, chunk_rows(fill->dim) };
+	u32 cost = fill->kind == KERNEL_FILL_CONSTANT ? 1 : DRAW_COST;
+	struct fill_work work = { *fill, rows, chunk_rows(fill->dim * cost) };
 
 	return workers_run(model->command, fill_task, &work,
 			   rows / work.chunk + (rows % work.chunk != 0), rows * fill->dim * 4);

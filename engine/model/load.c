@@ -43,12 +43,14 @@ u16 load_accept(struct command *command)
 	return status;
 }
 
-/* Bytes of a table or of one of its slots; U64_MAX when no number says it. */
-static u64 table_bytes(const struct embeng_record_table *record)
+/* Bytes of a table, with or without its slots; U64_MAX when no number says it. */
+static u64 table_bytes(const struct embeng_record_table *record, bool slots)
 {
-	u64 bytes;
+	u64 row = 0, bytes;
 
-	if (__builtin_mul_overflow(record->rows, 4ull * record->dim, &bytes))
+	for (u32 slot = 0; slot <= (slots ? record->slot_count : 0u); slot++)
+		row += 4ull * embeng_slot_width(record->optimizer, slot, record->dim);
+	if (__builtin_mul_overflow(record->rows, row, &bytes))
 		return U64_MAX;
 	return bytes;
 }
@@ -59,7 +61,7 @@ static u64 rows_bytes(const struct blob *blob)
 	u64 sum = 0;
 
 	for (u32 t = 0; t < blob->engine.table_count; t++)
-		sum += table_bytes(&blob->tables[t]);
+		sum += table_bytes(&blob->tables[t], false);
 	return sum;
 }
 
@@ -68,10 +70,7 @@ static u64 sum_table_bytes(const struct blob *blob)
 	u64 sum = 0;
 
 	for (u32 t = 0; t < blob->engine.table_count; t++) {
-		u64 bytes = table_bytes(&blob->tables[t]);
-
-		if (__builtin_mul_overflow(bytes, 1ull + blob->tables[t].slot_count, &bytes) ||
-		    __builtin_add_overflow(sum, bytes, &sum))
+		if (__builtin_add_overflow(sum, table_bytes(&blob->tables[t], true), &sum))
 			return U64_MAX;
 	}
 	return sum;
@@ -85,7 +84,7 @@ static bool start_slot(struct model *model, struct table *table, u32 slot)
 
 	if (!start)
 		return true; /* new memory is zero already, untouched pages cost nothing */
-	fill.dim = table->record.dim;
+	fill.dim = table_width(table, slot + 1);
 	fill.stride = fill.dim;
 	fill.row_step = 1;
 	fill.out = (float *)table->slots[slot];
@@ -106,6 +105,16 @@ static void make_quantization(struct table *table, const struct embeng_record_qu
 	port_fpu_end(&fpu);
 }
 
+/* Slots as wide as the table. */
+static u32 wide_slots(const struct table *table)
+{
+	u32 count = 0;
+
+	for (u32 slot = 1; slot <= table->record.slot_count; slot++)
+		count += table_width(table, slot) == table->record.dim;
+	return count;
+}
+
 static void choose_fetch_ways(const struct model *model, struct table *table)
 {
 	const struct fetch_plan *plan = &model->engine->fetch;
@@ -114,7 +123,7 @@ static void choose_fetch_ways(const struct model *model, struct table *table)
 						&plan->far;
 
 	table->lookup = fetch_lookup(ways->lookup, table->record.dim);
-	table->update = fetch_update(ways->update, table->record.dim, table->record.slot_count);
+	table->update = fetch_update(ways->update, table->record.dim, wide_slots(table));
 	if (table->bytes <= plan->least_bytes)
 		table->lookup.rows = table->update.rows = 0;
 }
@@ -126,7 +135,7 @@ static int make_table(struct model *model, u32 index)
 	table->index = index;
 	table->record = model->blob.tables[index];
 	table->kernel = model->blob.kernels[index];
-	table->bytes = table_bytes(&table->record);
+	table->bytes = table_bytes(&table->record, false);
 	choose_fetch_ways(model, table);
 	make_quantization(table, &model->blob.quantizations[index]);
 	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
@@ -134,7 +143,7 @@ static int make_table(struct model *model, u32 index)
 	if (!table->data || !table->stats.hot.rows)
 		return -1;
 	for (u32 s = 0; s < table->record.slot_count; s++) {
-		table->slots[s] = alloc_table(model->engine, table->bytes);
+		table->slots[s] = alloc_table(model->engine, table_array_bytes(table, s + 1));
 		if (!table->slots[s] || !start_slot(model, table, s))
 			return -1;
 	}
@@ -245,12 +254,12 @@ void model_free_tables(struct model *model, void (*beat)(struct engine *engine))
 			port_free_table(table->data, table->bytes);
 		for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++) {
 			if (table->slots[s])
-				port_free_table(table->slots[s], table->bytes);
+				port_free_table(table->slots[s], table_array_bytes(table, s + 1));
 		}
 		/* Their bytes are in the model's, which are given back as one. */
 		for (u32 s = 0; s <= EMBENG_SLOTS_MAX; s++) {
 			if (table->staged[s])
-				port_free_table(table->staged[s], table->bytes);
+				port_free_table(table->staged[s], table_array_bytes(table, s));
 		}
 		stale_free(model, table);
 		kept_free(table);

@@ -57,7 +57,7 @@ struct table {
 	u32 kernel;	/* enum kernel_optimizer_kind, U32_MAX: no optimizer */
 	bool quantized;
 	struct kernel_quantization quantization; /* for lookups, when @quantized */
-	u64 bytes;				 /* size of data and of each slot */
+	u64 bytes;				 /* size of data; see table_array_bytes() */
 	struct fetch_way lookup, update;	 /* how their kernels fetch its rows ahead */
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
@@ -68,6 +68,7 @@ struct table {
 	u64 due;      /* occurrences of the step that is applied */
 	bool suspect; /* some gradient of that step is not finite */
 	u64 idle;     /* optimizer steps of the model that the table was frozen for */
+	u32 mapped;   /* maps of a host that has its address: its arrays stay where they are */
 	bool frozen;  /* updates leave it alone; only for a table with an optimizer */
 	struct stale_rows stale;
 };
@@ -156,6 +157,38 @@ static inline const struct kernel_quantization *table_quantization(const struct 
 static inline u32 **table_array(struct table *table, u32 slot)
 {
 	return slot ? &table->slots[slot - 1] : &table->data;
+}
+
+/* Whether the replica has said that it gives its part of a step no gradients. */
+static inline bool part_is_discarded(const struct part *part)
+{
+	return part->update && part->update->cmd.flags & EMBENG_CMD_DISCARD;
+}
+
+/* Numbers that a row has in a table or slot; @slot as rows name it. */
+static inline u32 table_width(const struct table *table, u32 slot)
+{
+	return embeng_slot_width(table->record.optimizer, slot, table->record.dim);
+}
+
+static inline u64 table_row_bytes(const struct table *table, u32 slot)
+{
+	return 4ull * table_width(table, slot);
+}
+
+static inline u64 table_array_bytes(const struct table *table, u32 slot)
+{
+	return table->record.rows * table_row_bytes(table, slot);
+}
+
+/* Bytes of a row with its slots. */
+static inline u64 table_whole_row_bytes(const struct table *table)
+{
+	u64 bytes = 0;
+
+	for (u32 slot = 0; slot <= table->record.slot_count; slot++)
+		bytes += table_row_bytes(table, slot);
+	return bytes;
 }
 
 static inline u32 model_replicas(const struct model *model)

@@ -51,6 +51,7 @@ static struct batch_size size_of_input(const struct planner *p, u32 feature, boo
 		.scaled = batch_scaled(table->combiner, EMBENG_FORM_CSR, input->length),
 		.narrow = batch_narrow(table),
 		.training = training,
+		.held = batch_held(table, EMBENG_FORM_CSR, input->length),
 	};
 }
 

@@ -126,8 +126,8 @@ static u16 check_rows_data(struct command *command, const struct embeng_rows *gi
 	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
 		return 0;
 	status = check_length(&given->data, given->count,
-			      4ull * model->tables[given->table].record.dim, EMBENG_FIELD_DATA,
-			      given->table, &command->fault);
+			      table_row_bytes(&model->tables[given->table], given->slot),
+			      EMBENG_FIELD_DATA, given->table, &command->fault);
 	if (!status)
 		status = data_get(command, &view);
 	if (!status)
@@ -271,13 +271,13 @@ static u16 copy_all_rows(struct command *command, struct rows_work *work)
 static u16 fill_all_rows(struct model *model, const struct rows *rows, u32 *table)
 {
 	const struct embeng_rows *given = &rows->given;
-	u32 dim = model->tables[given->table].record.dim;
+	u32 width = table_width(&model->tables[given->table], given->slot);
 	struct kernel_fill fill = {
 		.kind = given->fill,
 		.slot = given->slot,
 		.seed = given->seed,
-		.dim = dim,
-		.stride = dim,
+		.dim = width,
+		.stride = width,
 		.row_step = 1,
 	};
 
@@ -285,14 +285,14 @@ static u16 fill_all_rows(struct model *model, const struct rows *rows, u32 *tabl
 	memcpy(&fill.b, &given->b, sizeof(fill.b));
 	for (u64 i = 0; rows->ids && i < given->count; i++) {
 		fill.first_row = rows->ids[i];
-		fill.out = (float *)(table + fill.first_row * dim);
+		fill.out = (float *)(table + fill.first_row * width);
 		if (!fill_range(model, &fill, 1))
 			break;
 	}
 	if (rows->ids)
 		return command_is_cut(model->command) ? abort_command(model->command) : 0;
 	fill.first_row = given->first;
-	fill.out = (float *)(table + given->first * dim);
+	fill.out = (float *)(table + given->first * width);
 	return fill_range(model, &fill, given->count) ? 0 : abort_command(model->command);
 }
 
@@ -368,9 +368,9 @@ static void keep_old_rows(struct model *model, struct table *table, const struct
 u64 rows_touched(const struct command *command)
 {
 	const struct rows *rows = command->state;
-	u32 dim = command->context->model->tables[rows->given.table].record.dim;
+	const struct table *table = &command->context->model->tables[rows->given.table];
 
-	return rows->given.count * (4ull * dim + sizeof(*rows->ids));
+	return rows->given.count * (table_row_bytes(table, rows->given.slot) + sizeof(*rows->ids));
 }
 
 u16 rows_run(struct command *command)
@@ -404,8 +404,8 @@ u16 rows_run(struct command *command)
 		return status;
 	}
 	work.data = view.data;
-	work.row_bytes = 4ull * table->record.dim;
-	work.chunk = chunk_rows(table->record.dim);
+	work.row_bytes = table_row_bytes(table, rows->given.slot);
+	work.chunk = chunk_rows(table_width(table, rows->given.slot));
 	/* The next lookup sees what is written. */
 	if (!reads && !staged && rows->given.count)
 		stale_forget(model);

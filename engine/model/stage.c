@@ -55,26 +55,44 @@ static u16 begin_stage(struct command *command)
 	struct model *model = command->context->model;
 	struct table *table = &model->tables[(u32)command->cmd.arg];
 	u32 **staged = &table->staged[slot_of(command)];
+	u64 bytes = table_array_bytes(table, slot_of(command));
 	u16 status;
 
 	if (*staged)
 		return refuse_stage(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT,
 				    slot_of(command), 0);
-	status = table_memory_take(command, table->bytes, EMBENG_FIELD_TABLE);
+	status = table_memory_take(command, bytes, EMBENG_FIELD_TABLE);
 	if (status)
 		return status;
-	*staged = alloc_table(model->engine, table->bytes);
+	*staged = alloc_table(model->engine, bytes);
 	if (*staged)
 		return 0;
-	table_memory_give(model, table->bytes);
-	return refuse_stage(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_TABLE, table->bytes, 0);
+	table_memory_give(model, bytes);
+	return refuse_stage(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_TABLE, bytes, 0);
 }
 
 static void release_staged(struct model *model, struct table *table, u32 slot)
 {
-	port_free_table(table->staged[slot], table->bytes);
+	u64 bytes = table_array_bytes(table, slot);
+
+	port_free_table(table->staged[slot], bytes);
 	table->staged[slot] = NULL;
-	table_memory_give(model, table->bytes);
+	table_memory_give(model, bytes);
+}
+
+/* Half of a commit would leave tables of two checkpoints: only the end of the context stops it. */
+static void put_in_place(struct command *command, struct table *table, u32 slot)
+{
+	u32 **array = table_array(table, slot), **fresh = &table->staged[slot], *old = *array;
+
+	if (table->mapped) {
+		command->finishes = true;
+		piece_copy(command, old, *fresh, table_array_bytes(table, slot));
+		command->finishes = false;
+		return;
+	}
+	*array = *fresh;
+	*fresh = old;
 }
 
 static void commit_staged(struct model *model)
@@ -84,12 +102,9 @@ static void commit_staged(struct model *model)
 		struct table *table = &model->tables[t];
 
 		for (u32 slot = 0; slot < ARRAYS; slot++) {
-			u32 **array = table_array(table, slot), *fresh = table->staged[slot];
-
-			if (!fresh)
+			if (!table->staged[slot])
 				continue;
-			table->staged[slot] = *array;
-			*array = fresh;
+			put_in_place(model->command, table, slot);
 			release_staged(model, table, slot);
 		}
 	}

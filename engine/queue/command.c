@@ -61,13 +61,21 @@ static u32 used_fields(const struct queue *q, const struct embeng_cmd *cmd)
 	/* A training lookup has a step of its own, an inference lookup comes after one. */
 	if (cmd->opcode == EMBENG_OP_LOOKUP)
 		uses &= ~(q->kind == EMBENG_QUEUE_INPUT ? USES_AFTER : USES_STEP);
+	if (cmd->opcode == EMBENG_OP_UPDATE && cmd->flags & EMBENG_CMD_DISCARD)
+		uses &= ~USES_DESC;
 	return uses;
 }
 
-static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fault)
+static u16 allowed_flags(const struct queue *q, const struct embeng_cmd *cmd)
 {
 	u16 flags = rules[cmd->opcode].flags;
 
+	/* An inference lookup is nothing but its activations. */
+	return q->kind == EMBENG_QUEUE_INFERENCE ? flags & ~EMBENG_CMD_IDS_ONLY : flags;
+}
+
+static u16 check_unused(const struct embeng_cmd *cmd, u16 flags, u32 uses, struct fault *fault)
+{
 	if (cmd->flags & ~flags)
 		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags,
 				    flags);
@@ -124,7 +132,7 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 	if (!(rules[cmd->opcode].kinds & 1u << q->kind))
 		return refuse_field(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE,
 				    cmd->opcode, q->kind);
-	status = check_unused(cmd, used_fields(q, cmd), fault);
+	status = check_unused(cmd, allowed_flags(q, cmd), used_fields(q, cmd), fault);
 	return status ? status : check_arg(cmd, fault);
 }
 

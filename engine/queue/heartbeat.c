@@ -9,6 +9,8 @@
  */
 #include "internal.h"
 
+#include "../device/pool.h"
+
 #define PIECES 16 /* that one look at the clock stands for */
 /* A command that runs is interrupted so often for what its device is asked meanwhile. */
 #define ATTEND_NS 1000000u
@@ -95,6 +97,18 @@ static void attend_device(struct engine *e, struct command *command, u64 now)
 	__atomic_store_n(&e->attended_ns, now, __ATOMIC_RELAXED);
 }
 
+/* Small commands of other devices of the pool do not wait for the end of a long one. */
+static void lend_thread(struct engine *e, struct command *command)
+{
+	u64 lent_ns = pool_lend(e, ATTEND_NS);
+
+	if (!lent_ns || !command)
+		return;
+	port_lock(e->lock);
+	command->lent_ns += lent_ns;
+	port_unlock(e->lock);
+}
+
 void heartbeat_piece(struct engine *e, struct command *command)
 {
 	u64 now;
@@ -110,4 +124,5 @@ void heartbeat_piece(struct engine *e, struct command *command)
 	heartbeat(e);
 	attend_device(e, command, now);
 	port_unlock(e->lock);
+	lend_thread(e, command);
 }

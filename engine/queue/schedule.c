@@ -9,6 +9,11 @@
  */
 #include "internal.h"
 
+/*
+ * Bytes of a command that one core has done in some 20 ms. Waking another thread for less would show
+ * in the time of a step.
+ */
+#define SHORT_BYTES (256ull << 20)
 /* Bytes of a command that is run between the pieces of another one, at most. */
 #define BETWEEN_BYTES (4u << 20)
 
@@ -162,14 +167,35 @@ static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 		command_complete(command);
 }
 
+/* Whether a thread in this mode leaves a command to others, who may have to be woken for it. */
+static bool is_left(const struct engine *e, enum engine_run_mode mode,
+		    const struct command *command)
+{
+	switch (mode) {
+	case ENGINE_RUN_ACCEPT:
+		return true;
+	case ENGINE_RUN_SMALL:
+		return command_touched(command) >= e->inline_bytes;
+	case ENGINE_RUN_BETWEEN:
+		return command_touched(command) > BETWEEN_BYTES;
+	case ENGINE_RUN_SHORT:
+		return e->served.serve && command_touched(command) >= SHORT_BYTES;
+	default:
+		return false;
+	}
+}
+
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = 0;
 	struct queue *q = choose_queue(e, NULL, &moved);
 
-	if (!q || e->busy || mode == ENGINE_RUN_ACCEPT ||
-	    (mode == ENGINE_RUN_SMALL && command_touched(q->oldest) >= e->inline_bytes))
+	if (!q || e->busy)
 		return moved;
+	if (is_left(e, mode, q->oldest)) {
+		e->left = true;
+		return moved;
+	}
 	run_oldest(e, q, away_ns);
 	return 1;
 }

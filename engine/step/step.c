@@ -106,6 +106,11 @@ enum verdict step_lookup_ready(struct command *command, struct wait *wait)
 
 	if (part_of(command)->lookup != command)
 		return order_fault(command, replica_of(command)->accepted + 1);
+	if (command->cmd.flags & EMBENG_CMD_IDS_ONLY)
+		return pass_on(
+			command,
+			embeng_steps_ids_ready(&steps, command->queue->replica, command->cmd.step),
+			wait);
 	return pass_on(
 		command,
 		embeng_steps_lookup_ready(&steps, command->queue->replica, command->cmd.step),
@@ -149,6 +154,13 @@ enum verdict step_admit_update(struct command *command, struct wait *wait)
 	return verdict;
 }
 
+/* A part without gradients gave no rates. */
+static void take_rates_back(const struct command *update)
+{
+	if (!(update->cmd.flags & EMBENG_CMD_DISCARD))
+		model_step(update->context->model, update->cmd.step)->rates_given--;
+}
+
 void step_commit_update(struct command *command, u16 status)
 {
 	struct embeng_replica_steps *replica = replica_of(command);
@@ -157,7 +169,7 @@ void step_commit_update(struct command *command, u16 status)
 	if (status)
 		return;
 	if (!embeng_steps_follows(replica->updated, command->cmd.step)) {
-		model_step(command->context->model, command->cmd.step)->rates_given--;
+		take_rates_back(command);
 		return;
 	}
 	replica->updated = command->cmd.step;
@@ -185,8 +197,10 @@ static void withdraw_updates(struct model *model, u32 number, u64 first)
 	struct embeng_replica_steps *replica = &model->replicas[number];
 
 	for (u64 step = first; step <= replica->updated; step++) {
-		model_part(model, step, number)->update = NULL;
-		model_step(model, step)->rates_given--;
+		struct part *part = model_part(model, step, number);
+
+		take_rates_back(part->update);
+		part->update = NULL;
 	}
 	replica->updated = first - 1;
 }
@@ -199,9 +213,19 @@ void step_update_finished(struct command *command)
 				 command->cmd.step);
 }
 
+u32 step_discards(struct model *model, u64 number)
+{
+	u32 count = 0;
+
+	for (u32 r = 0; r < model_replicas(model); r++)
+		count += part_is_discarded(model_part(model, number, r));
+	return count;
+}
+
 void step_applied(struct model *model, u64 number, u64 unique_rows)
 {
 	struct step *step = model_step(model, number);
+	bool counts = step_discards(model, number) < model_replicas(model);
 
 	for (u32 r = 0; r < model_replicas(model); r++) {
 		struct part *part = &step->parts[r];
@@ -212,7 +236,7 @@ void step_applied(struct model *model, u64 number, u64 unique_rows)
 	}
 	step->rates_given = 0;
 	model->applied = number;
-	model->optimizer_steps++;
+	model->optimizer_steps += counts;
 }
 
 enum verdict step_drain_ready(struct command *command, struct wait *wait)

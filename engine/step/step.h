@@ -28,6 +28,9 @@ void step_count_batch(struct model *model, const struct batch *batch);
 /* Whether the step of an UPDATE is in the tables already. */
 bool step_update_applied(const struct command *command);
 
+/* How many replicas have said that they give step @number no gradients. */
+u32 step_discards(struct model *model, u64 number);
+
 /* The tables are as after step @number from here on. */
 void step_applied(struct model *model, u64 number, u64 unique_rows);
 

@@ -28,7 +28,8 @@ static u16 get_gradients(struct command *command, u64 number)
 		const struct part *part = model_part(model, number, (u32)(i / features));
 		const struct embeng_mem *mem = &part->gradients->features[i % features].gradients;
 
-		if (mem_given(mem) && feature_trains(model, (u32)(i % features)))
+		if (!part_is_discarded(part) && mem_given(mem) &&
+		    feature_trains(model, (u32)(i % features)))
 			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_READ,
 						 4, EMBENG_FIELD_GRADIENTS, (u32)(i % features),
 						 &model->gradients[i], &command->fault);
@@ -49,6 +50,20 @@ static u64 put_gradients(struct command *command)
 	return bytes;
 }
 
+/* A step whose rows were not looked up has the holders of their largest numbers found now. */
+static void find_holders(struct command *command, u64 number)
+{
+	struct model *model = command->context->model;
+
+	for (u32 r = 0; r < model_replicas(model); r++) {
+		const struct part *part = model_part(model, number, r);
+
+		if (!part_is_discarded(part) && part->batch->ids_only &&
+		    !lookup_holders(command, part->batch))
+			return;
+	}
+}
+
 /* Computes the work of each table in the step. Return: the sum. */
 static u64 weigh_tables(struct model *model, u64 number)
 {
@@ -58,9 +73,10 @@ static u64 weigh_tables(struct model *model, u64 number)
 	for (u32 t = 0; t < tables; t++)
 		model->tables[t].due = 0;
 	for (u32 r = 0; r < model_replicas(model); r++) {
-		const struct batch *batch = model_part(model, number, r)->batch;
+		const struct part *part = model_part(model, number, r);
+		const struct batch *batch = part->batch;
 
-		for (u32 i = 0; i < features; i++)
+		for (u32 i = 0; i < features && !part_is_discarded(part); i++)
 			model->tables[model->blob.features[i].table].due +=
 				batch->features[i].occurrences;
 	}
@@ -143,6 +159,15 @@ static u64 apply_tables(struct tables *tables)
 	return lanes_account(model, port_now_ns() - begun);
 }
 
+/* No table changes in a step that all replicas gave up. */
+static void skip_step(struct model *model, u64 number)
+{
+	stale_forget(model);
+	port_lock(model->engine->lock);
+	step_applied(model, number, 0);
+	port_unlock(model->engine->lock);
+}
+
 /*
  * update_apply() - apply a complete step to the tables
  * @number: the step after the last applied one
@@ -171,6 +196,8 @@ static u16 update_apply(struct command *command, u64 number, bool early)
 	if (!status && reserve_tables(&tables) && !command_is_cut(command))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
 				   EMBENG_NO_INDEX, 0, 0, 0);
+	if (!status)
+		find_holders(command, number);
 	if (!status && command_is_cut(command))
 		status = abort_command(command);
 	if (status) {
@@ -191,6 +218,16 @@ static u16 update_apply(struct command *command, u64 number, bool early)
 	return 0;
 }
 
+static u16 complete_step(struct command *command, u64 number, bool early)
+{
+	struct model *model = command->context->model;
+
+	if (step_discards(model, number) < model_replicas(model))
+		return update_apply(command, number, early);
+	skip_step(model, number);
+	return 0;
+}
+
 u64 update_touched(const struct command *command)
 {
 	/* The last UPDATE of a step applies those of all replicas. */
@@ -199,7 +236,7 @@ u64 update_touched(const struct command *command)
 
 u16 update_run(struct command *command)
 {
-	return step_update_applied(command) ? 0 : update_apply(command, command->cmd.step, false);
+	return step_update_applied(command) ? 0 : complete_step(command, command->cmd.step, false);
 }
 
 u16 drain_run(struct command *command)
@@ -218,7 +255,7 @@ u16 drain_run(struct command *command)
 	while (!status && model->applied < last) {
 		u64 next = model->applied + 1;
 
-		status = update_apply(command, next, model->pipelining && looked <= next);
+		status = complete_step(command, next, model->pipelining && looked <= next);
 	}
 	return status;
 }

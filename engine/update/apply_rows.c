@@ -13,12 +13,13 @@
 /* Rare: only what a kernel found something in is looked at again. */
 static u64 count_nonfinite_row(const struct apply *apply, u64 row)
 {
-	u32 dim = apply->table->record.dim;
-	u64 at = row * dim;
-	bool finite = f32_row_finite(apply->table->data + at, dim);
+	bool finite = true;
 
-	for (u32 s = 0; s < apply->table->record.slot_count; s++)
-		finite &= f32_row_finite(apply->table->slots[s] + at, dim);
+	for (u32 slot = 0; slot <= apply->table->record.slot_count; slot++) {
+		u32 width = table_width(apply->table, slot);
+
+		finite &= f32_row_finite(*table_array(apply->table, slot) + row * width, width);
+	}
 	return !finite;
 }
 
@@ -203,6 +204,8 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 	port_fpu_begin(&fpu);
 	if (hot.replicas > 1)
 		model->engine->kernels->add_row(hot.sum, hot.total, u->dim);
+	if (u->flags & KERNEL_BY_FREQUENCY)
+		kernel_divide(hot.sum, u->dim, group->count);
 	nonfinite = model->engine->kernels->update_row(u, group->row, hot.sum);
 	port_fpu_end(&fpu);
 	if (nonfinite)
@@ -283,9 +286,8 @@ static void update_task(void *arg, u64 task, u32 worker)
 
 static u64 bytes_touched(const struct partition *p, const struct table *table)
 {
-	u64 row = 4ull * table->record.dim;
-
-	return p->group_count * 2 * row * (1 + table->record.slot_count) + p->count * row;
+	return p->group_count * 2 * table_whole_row_bytes(table) +
+	       p->count * table_row_bytes(table, EMBENG_SLOT_PARAMETERS);
 }
 
 /* A chunk of the table: the rows that the step did not touch have a gradient of zeros. */
@@ -319,11 +321,11 @@ static void apply_untouched(struct apply *apply)
 {
 	struct table *table = apply->table;
 	u64 touched = apply->lane->partition.group_count;
-	u64 rows = table->record.rows, row = 4ull * table->record.dim;
+	u64 rows = table->record.rows;
 
 	lane_run(apply->lane, apply->cores, untouched_task, apply,
 		 rows / apply->most + (rows % apply->most != 0),
-		 (rows - touched) * 2 * row * (1 + table->record.slot_count));
+		 (rows - touched) * 2 * table_whole_row_bytes(table));
 	table->stats.untouched_rows += rows - touched;
 }
 

@@ -14,15 +14,20 @@
 #include "../step/step.h"
 #include "update.h"
 
+/* NULL for a feature of another table, and where the replica gave the step no gradients. */
 static const struct batch_feature *feature_of(struct model *model, u64 number, u32 replica,
-					      u32 feature)
+					      u32 feature, u32 table)
 {
-	return &model_part(model, number, replica)->batch->features[feature];
+	const struct part *part = model_part(model, number, replica);
+
+	if (model->blob.features[feature].table != table || part_is_discarded(part))
+		return NULL;
+	return &part->batch->features[feature];
 }
 
 /*
  * Occurrences that all weigh 1 are told by the row of their gradient, which then needs no
- * search; weights are found by the number of an occurrence.
+ * search; weights are found by the number of an occurrence, and so is what it holds.
  */
 static bool told_by_gradient(struct model *model, u64 number, u32 table)
 {
@@ -30,11 +35,11 @@ static bool told_by_gradient(struct model *model, u64 number, u32 table)
 
 	for (u32 r = 0; r < model_replicas(model); r++) {
 		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
-			const struct batch_feature *f = feature_of(model, number, r, i);
+			const struct batch_feature *f = feature_of(model, number, r, i, table);
 
-			if (model->blob.features[i].table != table)
+			if (!f)
 				continue;
-			if (batch_coef(f))
+			if (batch_coef(f) || f->largest)
 				return false;
 			outputs += f->outputs;
 		}
@@ -71,9 +76,9 @@ static u32 make_sources(struct model *model, struct partition *p, u64 number, u3
 	p->sources = model->sources + model->tables[index].first_part;
 	for (u32 r = 0; r < model_replicas(model); r++) {
 		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
-			const struct batch_feature *f = feature_of(model, number, r, i);
+			const struct batch_feature *f = feature_of(model, number, r, i, index);
 
-			if (model->blob.features[i].table != index)
+			if (!f)
 				continue;
 			p->sources[sources++] = (struct partition_source){
 				batch_wide_rows(f),
@@ -96,15 +101,17 @@ static int make_partition(struct model *model, struct partition *p, u64 number, 
 			  u32 cores)
 {
 	const struct embeng_record_table *record = &model->tables[index].record;
+	bool discards = step_discards(model, number);
 
-	if (p->step == number && p->table == index)
+	if (p->step == number && p->table == index && !discards)
 		return 0;
 	p->by_gradient = told_by_gradient(model, number, index);
 	if (partition_make(p, make_sources(model, p, number, index), record->rows,
 			   record->out_of_range == EMBENG_OUT_OF_RANGE_ZERO, model->command,
 			   cores == model->engine->caps.cores, cores))
 		return -1;
-	p->step = number;
+	/* A replica may take its discard back, and then gives gradients. */
+	p->step = discards ? 0 : number;
 	p->table = index;
 	return 0;
 }
@@ -119,10 +126,9 @@ int update_partition(struct lane *lane, u64 number, u32 table, u32 cores)
 }
 
 /* The table's partition exists already, and both number occurrences alike. */
-static struct kernel_segment segment_of(struct model *model, u64 number, u32 replica, u32 feature,
-					u64 first, const bool by_gradient)
+static struct kernel_segment segment_of(struct model *model, const struct batch_feature *f,
+					u32 replica, u32 feature, u64 first, const bool by_gradient)
 {
-	const struct batch_feature *f = feature_of(model, number, replica, feature);
 	const struct table *table = &model->tables[model->blob.features[feature].table];
 	const struct view *view =
 		&model->gradients[(u64)replica * model->blob.engine.feature_count + feature];
@@ -133,6 +139,7 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		.stride = table->record.dim,
 		.grad_row = by_gradient ? NULL : gradient_rows(model->command, f),
 		.coef = batch_coef(f),
+		.holders = f->largest ? f->holders.data : NULL,
 		.replica = replica,
 		.far = view->length > model->engine->fetch.gradient_bytes,
 	};
@@ -144,25 +151,38 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 	return s;
 }
 
-static u64 make_segments(struct model *model, u64 number, const struct table *table,
-			 const bool by_gradient)
+static void make_segments(struct model *model, u64 number, const struct table *table,
+			  const bool by_gradient, struct kernel_update *u)
 {
 	struct kernel_segment *segments = model->segments + table->first_part;
 	u64 count = 0, first = 0;
 
 	for (u32 r = 0; r < model_replicas(model); r++) {
 		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
+			const struct batch_feature *f = feature_of(model, number, r, i,
+								   table->index);
 			struct kernel_segment s;
 
-			if (model->blob.features[i].table != table->index)
+			if (!f)
 				continue;
-			s = segment_of(model, number, r, i, first, by_gradient);
+			s = segment_of(model, f, r, i, first, by_gradient);
 			if (s.end > first)
 				segments[count++] = s;
+			if (s.holders)
+				u->flags |= KERNEL_HELD;
 			first = s.end;
 		}
 	}
-	return count;
+	u->segments = segments;
+	u->segment_count = count;
+}
+
+static u32 decay_flags(const struct embeng_record_table *record)
+{
+	if (record->flags & EMBENG_TABLE_DECAY_GRADIENT)
+		return KERNEL_DECAY_GRADIENT;
+	return record->flags & EMBENG_TABLE_DECAY_BY_RATE ? KERNEL_DECAY | KERNEL_DECAY_TIMES_LR :
+							    KERNEL_DECAY;
 }
 
 static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
@@ -175,9 +195,11 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 	    record->clip_gradient_max != F32_INFINITY)
 		flags |= KERNEL_GRADIENT_CLIP;
 	if (record->weight_decay << 1)
-		flags |= record->flags & EMBENG_TABLE_DECAY_BY_RATE ?
-				 KERNEL_DECAY | KERNEL_DECAY_TIMES_LR :
-				 KERNEL_DECAY;
+		flags |= decay_flags(record);
+	if (record->flags & EMBENG_TABLE_BY_FREQUENCY)
+		flags |= KERNEL_BY_FREQUENCY;
+	if (record->max_norm << 1)
+		flags |= KERNEL_MAX_NORM;
 	if (record->clip_weight_min != (F32_SIGN | F32_INFINITY) ||
 	    record->clip_weight_max != F32_INFINITY)
 		flags |= KERNEL_WEIGHT_CLIP;
@@ -189,32 +211,32 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 static void describe_table_update(struct kernel_update *u, const struct table *table,
 				  const struct step *step, u64 optimizer_step)
 {
-	const struct embeng_record_table *record = &table->record;
-	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
-								      &record->rate;
+	struct embeng_record_table now;
 	struct port_fpu fpu;
 
+	table_at_step(&table->record, step->rates, &now);
 	u->optimizer = table->kernel;
-	u->flags = flags_of(record, step->multiplier);
-	u->dim = record->dim;
+	u->flags = flags_of(&now, step->multiplier);
+	u->dim = now.dim;
 	u->prefetch = table->update.rows;
 	u->fetch = table->update.form;
-	u->stride = record->dim;
+	u->stride = now.dim;
 	u->table = (float *)table->data;
 	for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++)
 		u->slots[s] = (float *)table->slots[s];
-	memcpy(&u->lr, rate, sizeof(u->lr));
+	memcpy(&u->lr, &now.rate, sizeof(u->lr));
 	memcpy(&u->gradient_multiplier, &step->multiplier, sizeof(u->gradient_multiplier));
-	memcpy(&u->gradient_min, &record->clip_gradient_min, sizeof(u->gradient_min));
-	memcpy(&u->gradient_max, &record->clip_gradient_max, sizeof(u->gradient_max));
-	memcpy(&u->decay, &record->weight_decay, sizeof(u->decay));
-	memcpy(&u->weight_min, &record->clip_weight_min, sizeof(u->weight_min));
-	memcpy(&u->weight_max, &record->clip_weight_max, sizeof(u->weight_max));
-	memcpy(u->hyper, record->hyperparameter, sizeof(u->hyper));
+	memcpy(&u->gradient_min, &now.clip_gradient_min, sizeof(u->gradient_min));
+	memcpy(&u->gradient_max, &now.clip_gradient_max, sizeof(u->gradient_max));
+	memcpy(&u->decay, &now.weight_decay, sizeof(u->decay));
+	memcpy(&u->weight_min, &now.clip_weight_min, sizeof(u->weight_min));
+	memcpy(&u->weight_max, &now.clip_weight_max, sizeof(u->weight_max));
+	memcpy(&u->max_norm, &now.max_norm, sizeof(u->max_norm));
+	memcpy(u->hyper, now.hyperparameter, sizeof(u->hyper));
 	u->step = optimizer_step;
 	port_fpu_begin(&fpu);
-	if (record->flags & EMBENG_TABLE_STEP_DYNAMIC)
-		u->step = kernel_step(step->rates[record->step_rate]);
+	if (now.flags & EMBENG_TABLE_STEP_DYNAMIC)
+		u->step = kernel_step(step->rates[now.step_rate]);
 	kernel_prepare(u);
 	port_fpu_end(&fpu);
 }
@@ -255,9 +277,7 @@ static void update_table(struct apply *apply, u64 number)
 		keep_stale_rows(apply);
 	describe_table_update(&apply->update, table, model_step(model, number),
 			      model->optimizer_steps - table->idle + 1);
-	apply->update.segment_count = make_segments(model, number, table,
-						    apply->lane->partition.by_gradient);
-	apply->update.segments = model->segments + table->first_part;
+	make_segments(model, number, table, apply->lane->partition.by_gradient, &apply->update);
 	if (command_is_cut(model->command))
 		return;
 	apply_rows(apply);

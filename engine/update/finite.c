@@ -10,6 +10,7 @@
  * step tell by a flag of their own that they have such a gradient; counts are atomic.
  */
 #include "finite.h"
+#include "../f32.h"
 #include "../kernels/segments.h"
 #include "../step/step.h"
 
@@ -104,6 +105,28 @@ u16 finite_check(struct command *command, u64 number)
 	return command_is_cut(command) ? abort_command(command) : status;
 }
 
+/* Whether what an occurrence takes of a gradient is finite. */
+static bool held_is_finite(const struct apply *apply, const struct kernel_segment *s, u64 at)
+{
+	const u64 row = s->grad_row ? s->grad_row[at] : at;
+	const u32 *gradient = (const u32 *)s->gradients + row * s->stride;
+	const u32 *holders = s->holders + row * apply->update.dim;
+
+	for (u32 c = 0; c < apply->update.dim; c++) {
+		if (holders[c] == at && !f32_finite(gradient[c]))
+			return false;
+	}
+	return true;
+}
+
+static bool gradient_is_finite(const struct apply *apply, const struct kernel_segment *s, u64 at)
+{
+	const u64 row = s->grad_row ? s->grad_row[at] : at;
+
+	return apply->model->engine->kernels->all_finite(s->gradients + row * s->stride,
+							 apply->update.dim);
+}
+
 /* Whether each gradient of occurrences [first, last) of a row is finite. */
 static bool group_is_finite(const struct apply *apply, const struct kernel_group *group, u64 first,
 			    u64 last)
@@ -116,9 +139,7 @@ static bool group_is_finite(const struct apply *apply, const struct kernel_group
 								     occ[i]);
 		u64 at = occ[i] - s->first;
 
-		if (!apply->model->engine->kernels->all_finite(
-			    s->gradients + (s->grad_row ? s->grad_row[at] : at) * s->stride,
-			    u->dim))
+		if (s->holders ? !held_is_finite(apply, s, at) : !gradient_is_finite(apply, s, at))
 			return false;
 	}
 	return true;

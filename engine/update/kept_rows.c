@@ -12,16 +12,6 @@
 #define BLOCK_BYTES (2u << 20) /* one huge page */
 #define ROWS_AHEAD 8u	       /* fetched before they are copied */
 
-static u64 array_bytes(const struct table *table)
-{
-	return 4ull * table->record.dim;
-}
-
-static u64 kept_row_bytes(const struct table *table)
-{
-	return array_bytes(table) * (1 + table->record.slot_count);
-}
-
 static u64 places_bytes(const struct table *table)
 {
 	return table->record.rows * sizeof(*table->kept.places);
@@ -29,7 +19,7 @@ static u64 places_bytes(const struct table *table)
 
 static u64 block_bytes(const struct table *table)
 {
-	return table->kept.block_rows * kept_row_bytes(table);
+	return table->kept.block_rows * table_whole_row_bytes(table);
 }
 
 /* Table memory, if the account has that much left. */
@@ -54,7 +44,7 @@ static void *take_kept_memory(struct model *model, u64 bytes)
 int kept_begin(struct model *model, struct table *table)
 {
 	struct kept_rows *kept = &table->kept;
-	u64 rows = BLOCK_BYTES / kept_row_bytes(table);
+	u64 rows = BLOCK_BYTES / table_whole_row_bytes(table);
 
 	memset(kept, 0, sizeof(*kept));
 	kept->block_rows = !rows ? 1 : rows < table->record.rows ? rows : table->record.rows;
@@ -146,14 +136,13 @@ void kept_reserve(struct model *model, struct table *table, u64 rows)
 
 static void fetch_row_ahead(struct table *table, u64 row)
 {
-	u64 dim = table->record.dim;
-
 	if (table->kept.places[row])
 		return;
 	for (u32 slot = 0; slot <= table->record.slot_count; slot++) {
-		const u32 *from = *table_array(table, slot) + row * dim;
+		u64 width = table_width(table, slot);
+		const u32 *from = *table_array(table, slot) + row * width;
 
-		for (u64 i = 0; i < dim; i += 16)
+		for (u64 i = 0; i < width; i += 16)
 			__builtin_prefetch(from + i);
 	}
 }
@@ -163,16 +152,19 @@ static u8 *find_kept_place(const struct table *table, u64 place)
 	const struct kept_rows *kept = &table->kept;
 
 	return kept->blocks[place / kept->block_rows] +
-	       place % kept->block_rows * kept_row_bytes(table);
+	       place % kept->block_rows * table_whole_row_bytes(table);
 }
 
 static void keep_row(struct table *table, u64 row, u64 place)
 {
-	u64 bytes = array_bytes(table);
 	u8 *to = find_kept_place(table, place);
 
-	for (u32 slot = 0; slot <= table->record.slot_count; slot++)
-		memcpy(to + slot * bytes, (u8 *)*table_array(table, slot) + row * bytes, bytes);
+	for (u32 slot = 0; slot <= table->record.slot_count; slot++) {
+		u64 bytes = table_row_bytes(table, slot);
+
+		memcpy(to, (u8 *)*table_array(table, slot) + row * bytes, bytes);
+		to += bytes;
+	}
 	table->kept.places[row] = (u32)(place + 1);
 }
 
@@ -212,10 +204,12 @@ void kept_add_range(struct table *table, u64 first, u64 count)
 
 const u8 *kept_find(struct table *table, u64 row, u32 slot)
 {
-	u64 bytes = array_bytes(table);
 	u32 place = table->kept.places[row];
+	u64 before = 0;
 
 	if (!place)
-		return (const u8 *)*table_array(table, slot) + row * bytes;
-	return find_kept_place(table, place - 1) + slot * bytes;
+		return (const u8 *)*table_array(table, slot) + row * table_row_bytes(table, slot);
+	for (u32 s = 0; s < slot; s++)
+		before += table_row_bytes(table, s);
+	return find_kept_place(table, place - 1) + before;
 }

@@ -28,9 +28,10 @@ static u64 count_asked(struct model *model, u64 number, u32 table)
 	u64 sum = 0;
 
 	for (u32 r = 0; r < model_replicas(model); r++) {
-		const struct batch *batch = model_part(model, number, r)->batch;
+		const struct part *part = model_part(model, number, r);
+		const struct batch *batch = part->batch;
 
-		for (u32 i = 0; i < batch->feature_count; i++) {
+		for (u32 i = 0; i < batch->feature_count && !part_is_discarded(part); i++) {
 			if (model->blob.features[i].table == table)
 				sum += batch->features[i].asked;
 		}

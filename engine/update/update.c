@@ -2,7 +2,8 @@
 /*
  * Accepts an UPDATE: copies its descriptor and rates, checks that each gradient is as large as the
  * feature's activations, and that all replicas of a step give the same rates. Gradients are not
- * copied. They are read in place when the step is applied.
+ * copied. They are read in place when the step is applied. An UPDATE that discards its part has none
+ * of these.
  *
  * The copy belongs to the replica's part of the step and lives as long as the model. Called without
  * engine->lock, which is taken to compare the rates of the replicas and to look at memory keys.
@@ -100,11 +101,7 @@ static u16 fetch_rates(struct command *command, struct update *update)
 	memcpy(update->rates, view.data, count * sizeof(*update->rates));
 	COPIED();
 	region_put(command->context, &view);
-	for (u32 i = 0; i < count; i++)
-		if (!f32_finite(update->rates[i]))
-			return fault_set(&command->fault, EMBENG_STATUS_NUMBER, EMBENG_FIELD_RATES,
-					 EMBENG_NO_INDEX, i, update->rates[i], F32_GREATEST);
-	return 0;
+	return blob_check_rates(&command->context->model->blob, update->rates, &command->fault);
 }
 
 static u16 check_feature_gradients(struct command *command,
@@ -185,8 +182,11 @@ u16 update_accept(struct command *command)
 	struct model *model = command->context->model;
 	struct part *part = model_part(model, command->cmd.step, command->queue->replica);
 	struct update *update = part->gradients;
-	u16 status = read_update(command, update);
+	u16 status;
 
+	if (command->cmd.flags & EMBENG_CMD_DISCARD)
+		return 0;
+	status = read_update(command, update);
 	if (!status)
 		status = fetch_rates(command, update);
 	for (u32 i = 0; !status && i < model->blob.engine.feature_count; i++)

@@ -90,6 +90,11 @@ void port_event_signal(struct port_event *e)
 		wake_up_all(&e->queue);
 }
 
+void port_event_signal_some(struct port_event *e, u32 count)
+{
+	port_event_signal(e);
+}
+
 struct port_thread {
 	struct task_struct *task;
 	void (*fn)(void *arg);

@@ -10,21 +10,16 @@
 
 int main(void)
 {
-	struct embeng_error err = {.size = sizeof(err)};
+	struct embeng_error err = EMBENG_INIT(embeng_error);
 	struct embeng_model *model = embeng_model_new();
 	struct embeng *e;
 	int words, seen;
 
-	words = embeng_model_add_table(
-		model, &(struct embeng_table_config){.size = sizeof(struct embeng_table_config),
-						     .name = "words",
-						     .vocabulary_size = 4,
-						     .dim = 2,
-						     .combiner = EMBENG_MEAN});
+	words = embeng_model_add_table(model, &EMBENG_INIT(embeng_table_config, .name = "words",
+							   .vocabulary_size = 4, .dim = 2,
+							   .combiner = EMBENG_MEAN));
 	seen = embeng_model_add_feature(
-		model, &(struct embeng_feature_config){.size = sizeof(struct embeng_feature_config),
-						       .name = "seen",
-						       .table = words});
+		model, &EMBENG_INIT(embeng_feature_config, .name = "seen", .table = words));
 	if (words < 0 || seen < 0 || embeng_open(NULL, model, &e, &err) < 0) {
 		embeng_last_error(&err);
 		fprintf(stderr, "%s\n", err.text);
@@ -37,7 +32,7 @@ int main(void)
 	const int64_t lengths[] = {2, 2};
 	const float weights[] = {1, 1, 2, 1};
 	struct embeng_batch *batch = embeng_batch_new(e, EMBENG_INFERENCE, 0);
-	struct embeng_activations out = {.size = sizeof(out)};
+	struct embeng_activations out = EMBENG_INIT(embeng_activations);
 
 	if (embeng_rows_write(e, words, NULL, NULL, 4, rows) < 0 ||
 	    embeng_batch_ragged(batch, seen, EMBENG_I32, ids, 4, lengths, 2, weights, 4) < 0 ||

@@ -23,16 +23,11 @@ static int save_words(const char *dir)
 	struct embeng *e = NULL;
 	int words, ret;
 
-	words = embeng_model_add_table(
-		model, &(struct embeng_table_config){.size = sizeof(struct embeng_table_config),
-						     .name = "words",
-						     .vocabulary_size = 4,
-						     .dim = 2,
-						     .combiner = EMBENG_MEAN});
+	words = embeng_model_add_table(model, &EMBENG_INIT(embeng_table_config, .name = "words",
+							   .vocabulary_size = 4, .dim = 2,
+							   .combiner = EMBENG_MEAN));
 	embeng_model_add_feature(
-		model, &(struct embeng_feature_config){.size = sizeof(struct embeng_feature_config),
-						       .name = "seen",
-						       .table = words});
+		model, &EMBENG_INIT(embeng_feature_config, .name = "seen", .table = words));
 	ret = embeng_open(NULL, model, &e, NULL);
 	if (!ret)
 		ret = embeng_rows_write(e, words, NULL, NULL, 4, rows);
@@ -45,23 +40,16 @@ static int save_words(const char *dir)
 
 int main(int argc, char **argv)
 {
-	struct embeng_error err = {.size = sizeof(err)};
+	struct embeng_error err = EMBENG_INIT(embeng_error);
 	const char *dir = argc > 1 ? argv[1] : "words.ckpt";
 	const int32_t ids[] = {0, 2, 3, 1};
 	const int64_t splits[] = {0, 2, 4};
 	const float weights[] = {1, 1, 2, 1};
 	float out[2 * 2];
-	struct embeng_serving_input seen = {.size = sizeof(seen),
-					    .form = EMBENG_RAGGED,
-					    .type = EMBENG_I32,
-					    .ids = ids,
-					    .id_count = 4,
-					    .row_splits = splits,
-					    .split_count = 3,
-					    .weights = weights,
-					    .weight_count = 4,
-					    .out = out,
-					    .out_elements = 4};
+	struct embeng_serving_input seen = EMBENG_INIT(
+		embeng_serving_input, .form = EMBENG_RAGGED, .type = EMBENG_I32, .ids = ids,
+		.id_count = 4, .row_splits = splits, .split_count = 3, .weights = weights,
+		.weight_count = 4, .out = out, .out_elements = 4);
 	struct embeng_serving *serving;
 
 	if (save_words(dir)) {

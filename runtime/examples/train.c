@@ -12,7 +12,7 @@ enum { ROWS = 100, DIM = 2, BATCH = 32, STEPS = 2000 };
 
 static void check(int rc)
 {
-	struct embeng_error err = {.size = sizeof(err)};
+	struct embeng_error err = EMBENG_INIT(embeng_error);
 
 	if (rc >= 0)
 		return;
@@ -29,18 +29,12 @@ int main(void)
 	float loss = 0;
 	int items, item;
 
-	check(items = embeng_model_add_table(
-		      model,
-		      &(struct embeng_table_config){.size = sizeof(struct embeng_table_config),
-						    .name = "items",
-						    .vocabulary_size = ROWS,
-						    .dim = DIM,
-						    .optimizer = embeng_adagrad(0.1f)}));
+	check(items = embeng_model_add_table(model,
+					     &EMBENG_INIT(embeng_table_config, .name = "items",
+							  .vocabulary_size = ROWS, .dim = DIM,
+							  .optimizer = embeng_adagrad(0.1f))));
 	check(item = embeng_model_add_feature(
-		      model,
-		      &(struct embeng_feature_config){.size = sizeof(struct embeng_feature_config),
-						      .name = "item",
-						      .table = items}));
+		      model, &EMBENG_INIT(embeng_feature_config, .name = "item", .table = items)));
 	check(embeng_open(NULL, model, &e, NULL));
 
 	struct embeng_batch *batch = embeng_batch_new(e, EMBENG_TRAIN, 0);
@@ -49,7 +43,7 @@ int main(void)
 	if (!batch || !ids)
 		check(-1);
 	for (int step = 1; step <= STEPS; step++) {
-		struct embeng_activations act = {.size = sizeof(act)};
+		struct embeng_activations act = EMBENG_INIT(embeng_activations);
 		const int64_t shape[] = {BATCH};
 		float *grad;
 
@@ -67,12 +61,10 @@ int main(void)
 			grad[k] = act.features[item].data[k] - want;
 			loss += grad[k] * grad[k] / BATCH;
 		}
-		check(embeng_apply_gradients(
-			e,
-			&(struct embeng_gradients){.size = sizeof(struct embeng_gradients),
-						   .count = 1,
-						   .features = (const float *const[]){grad}},
-			-1));
+		check(embeng_apply_gradients(e,
+					     &EMBENG_INIT(embeng_gradients, .count = 1,
+							  .features = (const float *const[]){grad}),
+					     -1));
 		if (step % 500 == 0)
 			printf("step %d: loss %.6f\n", step, loss);
 	}

@@ -13,49 +13,47 @@
  *     ENOENT unknown name                 EEXIST name used twice
  *     EPROTO steps out of order           ETIME deadline passed
  *     EBUSY all buffers in use            ENOSPC table memory is full
+ *     EINTR embeng_interrupt() is on      EDEADLK a wait that only its own thread can end
  *     ENOTSUP not in this device or build, or a call in the child of a fork
  *     ENODEV no such device, or gone      ESHUTDOWN context lost in a reset
  *     ENXIO driver not loaded             EHOSTDOWN the firmware does not run
  *     EACCES, EPERM permission            EDQUOT beyond the memory limit
  * - Structures that callers fill begin with @size = sizeof(struct ...), so that
- *   they can grow; a member that is zero means the default.
+ *   they can grow; a member that is zero means the default. EMBENG_INIT() of
+ *   embeng/error.h sets it.
  * - Arrays come with their count and element type. Shapes exclude the trailing
  *   dim unless said otherwise. Activations, gradients and rows are f32,
- *   row-major. Times are nanoseconds; a timeout of 0 asks without waiting (of
- *   embeng_flush(): for this program), a negative one has no limit.
+ *   row-major.
+ * - A timeout is in nanoseconds. A call with a timeout of 0 waits only for work that
+ *   the device ends by itself, and returns -ETIME at once where a program has to make
+ *   a call first; a negative timeout has no limit.
  * - A &struct embeng may be used from several threads, one thread per replica at
  *   a time; a model or a batch by one thread at a time. Nothing is printed.
  * - After fork() every call in the child fails with ENOTSUP, but for closing and
  *   freeing, which do nothing there.
  *
- * This header includes all of them: embeng/error.h (errors, log), embeng/model.h
- * (tables, optimizers, features), embeng/schedule.h (learning rates by the step),
- * embeng/keras.h (the Keras layer's rules), embeng/plan.h (memory), embeng/partition.h
+ * This header is the core: devices, batches and steps are here, and it includes
+ * embeng/error.h (errors, log), embeng/model.h (tables, optimizers, features),
+ * embeng/schedule.h (learning rates by the step), embeng/plan.h (memory),
+ * embeng/checkpoint.h (save, restore, inspect), embeng/stream.h (the same through functions
+ * of the program) and embeng/serving.h (lookups without an engine). Programs that need more
+ * include these, each by itself: embeng/shard.h (tables over hosts), embeng/partition.h
  * (batches as SparseCores take them), embeng/stacking.h (tables as SparseCores hold them),
- * embeng/preprocess.h (batches for such tables), embeng/checkpoint.h (save, restore,
- * inspect), embeng/shard.h (tables over hosts), embeng/serving.h (lookups without an engine),
- * embeng/tpu.h (models as the protobuf of TPU embeddings), embeng/classic.h (the first
- * interface of the family), embeng/profile.h (how often rows are asked for). Devices, batches
- * and steps are here.
+ * embeng/preprocess.h (batches for such tables), embeng/tpu.h (models as the protobuf of TPU
+ * embeddings), embeng/classic.h (the first interface of the family), embeng/keras.h (the
+ * Keras layer's rules), embeng/profile.h (how often rows are asked for).
  *
  * Unstable until its first release: symbols are versioned from then on.
  */
 #ifndef EMBENG_H
 #define EMBENG_H
 #include "embeng/checkpoint.h"
-#include "embeng/classic.h"
 #include "embeng/error.h"
-#include "embeng/keras.h"
 #include "embeng/model.h"
-#include "embeng/partition.h"
 #include "embeng/plan.h"
 #include "embeng/schedule.h"
-#include "embeng/preprocess.h"
-#include "embeng/profile.h"
 #include "embeng/serving.h"
-#include "embeng/stacking.h"
-#include "embeng/shard.h"
-#include "embeng/tpu.h"
+#include "embeng/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,8 +87,8 @@ struct embeng;
  * @problem: in embeng_device_list(): why the device cannot be opened, "" if it can
  * @fetch: how a soft device fetches rows ahead, as embeng(1) explains the words:
  *	"lookups 48:touch, updates 32; tables beyond 32 MiB: lookups 48:burst, updates 32:again"
- * @fetch_source: where @fetch is from: "device name", "EMBENG_PREFETCH", the path of a tune file,
- *	or "processor's caches"
+ * @fetch_source: where @fetch is from: "device name", "open options", "EMBENG_PREFETCH", the path of
+ *	a tune file, or "processor's caches"
  * @tune_problem: why the first tune file that was found is ignored, "" if it is not
  * @command_bytes: most bytes of rows that one batch may read and write, 0: no limit
  */
@@ -175,34 +173,79 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
 
 /**
  * embeng_open() - open a device and load a model
- * @name: "/dev/accel/accel0", "pci:0000:01:00.0", "soft",
- *	"soft:cores=4,memory=1G,variant=portable,prefetch=48"; NULL: the environment's
- *	EMBENG_DEVICE, else the first device behind the kernel driver, else the soft device, unless
- *	an engine without a driver is there, which is an error. Without
- *	variant= the environment's EMBENG_KERNEL names the kernel variant ("portable", on
- *	x86-64 also "avx2" and "avx512"), else the best that the processor runs.
- *	prefetch= says how rows are fetched ahead, else the environment's EMBENG_PREFETCH, else the
- *	file that `embeng tune` wrote on this machine, else the sizes of the processor's caches;
- *	embeng(1) explains the words. Nothing is measured, and embeng_info() tells which it was. A
- *	file that is broken or of another processor is ignored. ",path=mapped"
- *	behind a device's node or address has commands written to mapped queues, "path=validated"
- *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
- *	it is mapped where the driver allows that. All of them give the same bits. Without cores=
- *	the soft device has one for each processor that this process may keep busy (affinity,
- *	quota of its control groups). Without memory= its tables may take 80 % of the memory that the
- *	process may have (control groups, RLIMIT_AS, RLIMIT_DATA), and 95 % of what of it is
- *	available now; with memory= the caller answers for it, and may promise more
+ * @name: "/dev/accel/accel0", "pci:0000:01:00.0", "soft", or with options
+ *	"soft:cores=4,memory=1G,variant=portable,prefetch=48", "/dev/accel/accel0,path=validated", which
+ *	embeng(1) explains under DEVICES; NULL: the environment's EMBENG_DEVICE, else the first device
+ *	behind the kernel driver, else the soft device, unless an engine without a driver is there, which
+ *	is an error. Options change no bit of a result
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes
  *
- * Tables start as their initializers say, slots at their starts. Return: 0, or
+ * Tables start as their initializers say, slots at their starts.
+ *
+ * All soft devices of a process share one pool of threads, which starts with the first handle and
+ * ends with the last: one thread that serves them, and helpers for cores. A device has at most its
+ * cores at work, and the pool is as large as the device with the most of them; handles beyond that cost
+ * memory alone, some 0.4 MiB and their tables. memory=, variant= and prefetch= are each handle's own.
+ * Small commands of a handle do not wait for the end of another's long one; of the long ones, as many
+ * run at a time as the pool has threads, in the order in which they came.
+ *
+ * Return: 0, or
  * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP (among others: a kernel
  * variant that the processor lacks), -ENOMEM; of a device behind the driver also -EACCES (not
  * your device), -ENXIO (no driver), -EHOSTDOWN (its firmware does not run).
  */
 EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 			   struct embeng_error *error);
+
+/**
+ * struct embeng_open_options - the device to open, and how
+ * @size: sizeof(struct embeng_open_options)
+ * @device: name as for embeng_open(), or NULL
+ * @cores: soft device: cores, up to 64; 0: one for each processor that this process may keep busy
+ *	(affinity, quota of its control groups)
+ * @memory: soft device: bytes that its tables may take, for which the caller answers, and may promise
+ *	more than is free now; 0: 80 % of the memory that the process may have (control groups,
+ *	RLIMIT_AS, RLIMIT_DATA), and 95 % of what of it is available now
+ * @variant: soft device: kernel variant, "portable", on x86-64 also "avx2" and "avx512"; NULL: the
+ *	environment's EMBENG_KERNEL, else the best that the processor runs
+ * @prefetch: soft device: how rows are fetched ahead, in the words of embeng(1); NULL: the
+ *	environment's EMBENG_PREFETCH, else the file that `embeng tune` wrote on this machine, unless it
+ *	is broken or another processor's, else the sizes of the processor's caches
+ * @path: device behind the driver: "mapped", commands are written to queues that the program shares with
+ *	the device, or "validated", the kernel checks each; NULL: the environment's EMBENG_PATH, else
+ *	mapped where the driver allows that
+ * @log: NULL, or where sentences go from the opening on, as embeng_log() sets it later
+ * @log_arg: its first argument
+ * @log_level: the least important level that it gets
+ *
+ * A member takes precedence over the same option in @device. Where @device is NULL, members of both kinds may be
+ * set: the device takes those of its own kind. All of them give the same bits.
+ */
+struct embeng_open_options {
+	size_t size;
+	const char *device;
+	uint32_t cores;
+	uint64_t memory;
+	const char *variant;
+	const char *prefetch;
+	const char *path;
+	embeng_log_fn log;
+	void *log_arg;
+	enum embeng_log_level log_level;
+};
+
+/**
+ * embeng_open_with() - open a device by options and load a model
+ * @options: read during the call
+ *
+ * Otherwise as embeng_open(). Return: as that, -EINVAL also for an option of another kind of device,
+ * -ERANGE (cores, log_level).
+ */
+EMBENG_API int embeng_open_with(const struct embeng_open_options *options,
+				const struct embeng_model *model, struct embeng **out,
+				struct embeng_error *error);
 
 /**
  * embeng_close() - apply what was handed in, then free all
@@ -221,6 +264,17 @@ EMBENG_API int embeng_info(struct embeng *e, struct embeng_device_info *info);
 
 /** embeng_get_model() - the handle's own copy of its model, valid until it is closed */
 EMBENG_API const struct embeng_model *embeng_get_model(const struct embeng *e);
+
+/**
+ * embeng_interrupt() - end the waits of this handle, in all threads, or let them be
+ * @on: 1: embeng_enqueue(), embeng_dequeue(), embeng_dequeue_fence(), embeng_flush() and
+ *	embeng_apply_gradients() return -EINTR where they would wait, now and later, until it is 0
+ *
+ * A wait ends within 50 ms. Nothing is lost by it: the same call goes on once this is off. Calls
+ * with a timeout of 0, which wait for no program, and calls that move rows or checkpoints are not
+ * ended; the latter have a progress function that can. May be called by any thread and by a signal handler.
+ */
+EMBENG_API void embeng_interrupt(struct embeng *e, int on);
 
 /** embeng_log() - sentences of this handle go to @fn; NULL (the default): nowhere */
 EMBENG_API void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg,
@@ -312,6 +366,26 @@ EMBENG_API void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *byte
  */
 EMBENG_API int embeng_buffer_free(struct embeng *e, void *buffer);
 
+/**
+ * embeng_memory_register() - have the device use memory of the program in place
+ * @p: [bytes], which stay the program's, and stay there, until embeng_memory_unregister() or until the
+ *	handle is closed
+ *
+ * From then on arrays in it are as arrays in a buffer: ids, weights, offsets and gradients are read
+ * in place, also after a call has returned, and outputs are written there. Worth it for memory that
+ * many batches use. Thread-safe. Return: 0, -ENOTSUP on a device that reaches buffers alone (arrays
+ * are copied there, as before), -EEXIST for what overlaps a buffer or registered memory, -EINVAL,
+ * -ENOSPC (regions), -ENOMEM.
+ */
+EMBENG_API int embeng_memory_register(struct embeng *e, void *p, size_t bytes);
+
+/**
+ * embeng_memory_unregister() - use it no more; @p as it was registered
+ *
+ * Return: 0, -EBUSY while a batch or an update still uses it, -EINVAL.
+ */
+EMBENG_API int embeng_memory_unregister(struct embeng *e, void *p);
+
 /* -- batches ------------------------------------------------------------- */
 
 struct embeng_batch;
@@ -381,6 +455,67 @@ EMBENG_API int embeng_batch_ragged_splits(struct embeng_batch *b, int feature,
 					  size_t split_count, const float *weights,
 					  size_t weight_count);
 
+enum embeng_bags_form {
+	EMBENG_BAGS_SPLITS,  /* [samples + 1], from 0 up to id_count, never falling */
+	EMBENG_BAGS_STARTS,  /* [samples], splits without the last one */
+	EMBENG_BAGS_LENGTHS, /* [samples], adding up to id_count */
+	EMBENG_BAGS_EVEN,    /* no bounds: each of the samples has as many ids as @length says */
+};
+
+/**
+ * struct embeng_bags - bags one after another, in the form in which a framework holds them
+ * @size: sizeof(struct embeng_bags)
+ * @type: enum embeng_id_type of @ids
+ * @ids: [id_count]
+ * @id_count: ids
+ * @form: enum embeng_bags_form of @bounds
+ * @bound_type: enum embeng_id_type of @bounds
+ * @bounds: [bound_count]; NULL with EVEN
+ * @bound_count: entries of @bounds; with EVEN the samples
+ * @length: with EVEN, the ids of a bag: a matrix [samples][length]
+ * @weights: [weight_count] or NULL: 1
+ * @weight_count: must equal @id_count when @weights is given
+ * @has_padding: ids that equal @padding only fill their bag up: they are as if they were not there
+ * @padding: any number
+ */
+struct embeng_bags {
+	size_t size;
+	enum embeng_id_type type;
+	const void *ids;
+	size_t id_count;
+	enum embeng_bags_form form;
+	enum embeng_id_type bound_type;
+	const void *bounds;
+	size_t bound_count;
+	int64_t length;
+	const float *weights;
+	size_t weight_count;
+	int has_padding;
+	int64_t padding;
+};
+
+/**
+ * embeng_batch_bags() - bags of one feature
+ *
+ * Splits of 64 bits are used in place when they lie in a buffer; what was left out, and bounds of any
+ * other kind, are the batch's own memory. Return: 0, -EINVAL, -ENOENT (feature), -ENOMEM.
+ */
+EMBENG_API int embeng_batch_bags(struct embeng_batch *b, int feature,
+				 const struct embeng_bags *bags);
+
+/**
+ * embeng_batch_keyed() - bags of several features, one feature after another
+ * @features: [count], each once
+ * @samples: [count], the samples of each; NULL: all have as many
+ * @bags: those of all features together, as a KeyedJaggedTensor has them: lengths are
+ *	[count][samples]
+ *
+ * All of it is checked in one pass. Return: as embeng_batch_bags().
+ */
+EMBENG_API int embeng_batch_keyed(struct embeng_batch *b, const int *features,
+				  const size_t *samples, size_t count,
+				  const struct embeng_bags *bags);
+
 /* -- steps --------------------------------------------------------------- */
 
 /**
@@ -390,13 +525,13 @@ EMBENG_API int embeng_batch_ragged_splits(struct embeng_batch *b, int feature,
  * Every feature must have its input. All that is wrong with the batch is
  * reported here, naming feature, sample and id, and the batch is then as if never
  * enqueued. On return the ids may be reused. Return: 0, -EINVAL, -ERANGE,
- * -EPROTO, -ETIME naming what is missing, -EBUSY, -ENODEV.
+ * -EPROTO, -ETIME naming what is missing, -EDEADLK as embeng_dequeue(), -EBUSY, -ENODEV.
  */
 EMBENG_API int embeng_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns);
 
 /**
  * struct embeng_view - one feature's activations
- * @data: f32, row-major, [shape]
+ * @data: f32, row-major, [shape]; of a batch without samples nothing to read
  * @rank: entries of @shape
  * @shape: output shape, then dim
  * @lengths: sequence features: ids per sample, at most max_sequence_length;
@@ -416,12 +551,12 @@ struct embeng_view {
  * @size: sizeof(struct embeng_activations), set by the caller
  * @replica: replica of the batch
  * @mode: enum embeng_mode
- * @step: training step, 0 for inference
+ * @step: number of the training batch in its replica, 0 for inference
  * @count: features
  * @features: [count], in feature order; not a copy
  * @token: for embeng_release()
  *
- * A view is valid until the matching embeng_apply_gradients() (training) or
+ * A view is valid until the matching embeng_apply_gradients() or embeng_discard() (training), or
  * embeng_release() (inference).
  */
 struct embeng_activations {
@@ -442,7 +577,8 @@ struct embeng_activations {
  * again.
  *
  * Return: 0, -EPROTO when nothing is enqueued, -ETIME naming what is missing
- * ("step 12: gradients of replica 1"), -EIO when the device failed it.
+ * ("step 12: gradients of replica 1"), -EDEADLK for that without a timeout, if this thread has the
+ * view whose gradients are missing, -EIO when the device failed it.
  */
 EMBENG_API int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 			      struct embeng_activations *activations);
@@ -478,7 +614,36 @@ EMBENG_API int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t 
 EMBENG_API int embeng_release(struct embeng *e, struct embeng_activations *activations);
 
 /**
- * struct embeng_rate - value of a dynamic learning rate
+ * struct embeng_output - where a feature's activations go
+ * @data: f32, [samples] rows of dim floats, or of max_sequence_length * dim for bags of a sequence
+ *	feature; NULL: they are not wanted
+ * @stride: floats from the row of one sample to that of the next; 0: they follow each other
+ * @elements: floats behind @data, checked
+ *
+ * With strides the rows of several features may stand in one block, [samples][sum of dims].
+ */
+struct embeng_output {
+	float *data;
+	size_t stride;
+	size_t elements;
+};
+
+/**
+ * embeng_lookup() - look a batch up into the caller's memory, in one call
+ * @b: made with EMBENG_INFERENCE
+ * @outputs: [count], in feature order; written in place where they lie in buffers, copied elsewhere
+ * @count: features of the model
+ * @timeout_ns: how long to wait where some replicas alone have looked up a pipelined step
+ *
+ * Sees every complete update that was handed in. Any number of threads may call at once, also for one
+ * replica, each with a batch of its own. Outputs are untouched if the batch is refused. Return: 0,
+ * or as embeng_enqueue(); -EBUSY when the program has all inference views of the replica.
+ */
+EMBENG_API int embeng_lookup(struct embeng *e, struct embeng_batch *b,
+			     const struct embeng_output *outputs, size_t count, int64_t timeout_ns);
+
+/**
+ * struct embeng_rate - value of a dynamic learning rate or hyperparameter
  */
 struct embeng_rate {
 	const char *name;
@@ -538,6 +703,132 @@ EMBENG_API int embeng_apply_gradients(struct embeng *e, const struct embeng_grad
 				      int64_t timeout_ns);
 
 /**
+ * embeng_update() - give the rows of a batch gradients, without an earlier lookup
+ * @b: made with EMBENG_TRAIN; any number of samples
+ * @gradients: as for embeng_apply_gradients(), of the shapes that the activations of @b would have;
+ *	its replica is that of @b
+ * @timeout_ns: how long to wait for a place within the step depth, and until the replica has no
+ *	training batch that waits for gradients
+ *
+ * For programs that look up (embeng_enqueue() with EMBENG_INFERENCE) and update in an order of their
+ * own. It is a step as that of a lookup and its gradients, with the same bits: each replica gives its
+ * part. Returns once the gradients are handed in; ids and pointers are as in embeng_enqueue() and
+ * embeng_apply_gradients(). A batch or gradients that are refused leave no trace. Thread-safe as
+ * embeng_enqueue(). Return: 0, -EDEADLK (no timeout, and this thread has the view that is waited
+ * for), or as those two.
+ */
+EMBENG_API int embeng_update(struct embeng *e, struct embeng_batch *b,
+			     const struct embeng_gradients *gradients, int64_t timeout_ns);
+
+/**
+ * struct embeng_gradient_norms - the result of embeng_gradient_norm()
+ * @size: sizeof(struct embeng_gradient_norms), set by the caller
+ * @norm: out: the norm of all tables together
+ * @tables: [table_count] out: that of each table; NULL: not wanted
+ * @table_count: tables of the model, when @tables is given
+ * @non_finite: out: 1 if a gradient is not finite; the members below then name the first, else they are
+ *	0 and @feature is -1
+ * @part: out: index of its batch in the call
+ * @feature: out: its feature
+ * @sample: out: its sample
+ * @element: out: its place among the feature's gradients
+ */
+struct embeng_gradient_norms {
+	size_t size;
+	double norm;
+	double *tables;
+	size_t table_count;
+	int non_finite;
+	size_t part;
+	int feature;
+	size_t sample;
+	size_t element;
+};
+
+/**
+ * embeng_gradient_norm() - the L2 norm of the gradients that a step gives the tables' rows
+ * @batches: [count] the parts of the step, for example one of each replica; their inputs must still be
+ *	there, unchanged, also of a batch that was enqueued. Either mode
+ * @gradients: [count] those of each, of the shapes that its activations have. Rates and multiplier are
+ *	not looked at, and there may be no fences
+ * @count: parts; the norm of none is 0
+ * @norms: out, its size set by the caller; untouched on error
+ *
+ * The gradients of a row are first summed over samples, features and parts, each times its factor in the
+ * activation (weight, combiner), and divided where scale_by_frequency says so; the norm is the square
+ * root of the sum of the squares of all rows. It is that of torch's clip_grad_norm_() over the
+ * gradients of the tables: before multiplier, clip and weight decay. All of it is in f64, and
+ * has the same bits on every device. Tables that are frozen or have no optimizer count 0.
+ *
+ * To clip a step by its global norm, ask for the norm of the parts of all replicas, and give each
+ * replica's gradients the multiplier min(1, limit / norm): embeng_apply_gradients(), embeng_update().
+ * Gradients that carry a factor for their loss have a norm that carries it, too.
+ *
+ * A gradient that is not finite is no error here: it makes the norm infinite or NaN, if it reaches a row,
+ * and is told. Replicas of other processes have norms of their own; where no row is touched by two
+ * of them, the squares add up.
+ *
+ * Only ids and gradients are read, so no step is waited for. Thread-safe, but each batch is one
+ * thread's at a time. Return: 0, -EINVAL, -ERANGE (an id or a weight that the engine would refuse),
+ * -ENOTSUP (gradients of a feature whose table has the combiner max), -ENOMEM.
+ */
+EMBENG_API int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
+				    const struct embeng_gradients *const *gradients, size_t count,
+				    struct embeng_gradient_norms *norms);
+
+/**
+ * embeng_weight_gradients() - the gradients of the weights of a batch's ids
+ * @b: its inputs must still be there, unchanged, also if it was enqueued. Either mode
+ * @gradients: as for embeng_gradient_norm(): the loss by the activations of @b; NULL: zeros. Those of
+ *	frozen tables are read, too
+ * @weights: [count] out, in feature order: f32, one for each id as it was given, padding included;
+ *	NULL: not wanted. Untouched on error
+ * @counts: [count] floats behind each of @weights, which must be the feature's ids
+ * @count: features of the model
+ *
+ * With the row r of an id, its weight w, the gradient g of its sample and the activation y of that:
+ * with EMBENG_SUM r.g; with EMBENG_MEAN (r.g - y.g) / sum(w); with EMBENG_SQRTN
+ * r.g / D - w * y.g / D^2, where D^2 = sum(w^2). They are computed in f64 and rounded once. Where no
+ * weights were given they are taken as 1. Ids that their table drops, padding, and bags whose
+ * denominator is 0 have gradients of 0; an id that reads zeros by EMBENG_POLICY_ZERO has that of a
+ * row of zeros. Dense inputs and sequences take no weights.
+ *
+ * The rows are those that embeng_rows_read() would read now, so call it before the update of the same
+ * gradients; with pipelining, activations were looked up in rows of one update before. Rows of a table
+ * with quantization are taken as lookups see them.
+ *
+ * Thread-safe, but a batch is one thread's at a time. Return: 0, -EINVAL, -ERANGE (an id or a weight that
+ * the engine would refuse), -ENOTSUP (partitioned input), -ENOMEM, -ETIME as row access.
+ */
+EMBENG_API int embeng_weight_gradients(struct embeng *e, struct embeng_batch *b,
+				       const struct embeng_gradients *gradients,
+				       float *const *weights, const size_t *counts, size_t count);
+
+/**
+ * embeng_discard() - take a training view back for which no gradients come
+ * @replica: its oldest dequeued training batch without gradients is the one
+ * @timeout_ns: how long to wait for a lookup whose view came with a fence
+ *
+ * The batch touches no row, unlike one whose gradients are NULL. Other replicas' gradients of the
+ * step are applied. A step that all replicas discard changes nothing, also where lazy_adam is off,
+ * and is none for optimizers, schedules and checkpoints; &embeng_activations.step goes on counting
+ * batches. Return: 0, -EPROTO (nothing dequeued, or only inference), -ETIME.
+ */
+EMBENG_API int embeng_discard(struct embeng *e, uint32_t replica, int64_t timeout_ns);
+
+/**
+ * embeng_step() / embeng_set_step() - how many steps the optimizers have counted
+ * @step: out: steps of which gradients were applied, also before a restored checkpoint
+ *
+ * A number that is set holds for all tables, also for those that were frozen for some steps; the next
+ * update is the one behind it. A program that writes rows and slots of another system's checkpoint
+ * sets it, for Adam's correction and for schedules. See every complete update that was handed in.
+ * Return: 0, -EINVAL, -ERANGE (beyond 2^62), -ETIME as row access.
+ */
+EMBENG_API int embeng_step(struct embeng *e, uint64_t *step);
+EMBENG_API int embeng_set_step(struct embeng *e, uint64_t step);
+
+/**
  * embeng_gradient_buffer() - where the oldest dequeued batch's gradients may be written
  *
  * Memory of the activations' shape, in place for embeng_apply_gradients().
@@ -553,9 +844,8 @@ EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int
  * In a shared context until every one that this handle handed in is: -ETIME names whose part
  * is missing.
  *
- * A timeout of 0 waits for what ends without this program: updates that run, and those that
- * wait for a fence (&embeng_gradients.fences), however long another device or program takes to
- * signal it.
+ * With a timeout of 0, too, it waits for updates that run, and for those that wait for a fence
+ * (&embeng_gradients.fences), however long another device or program takes to signal it.
  *
  * Return: 0, -ETIME naming what is missing, or what an update failed with.
  */
@@ -592,7 +882,7 @@ EMBENG_API int embeng_table_frozen(struct embeng *e, int table);
  * @slot: NULL or "parameters", or a slot's name ("accumulators")
  * @ids: [count] row numbers; NULL: rows 0 to count - 1. If a row is written twice,
  *	the later value stays
- * @data: [count][dim]
+ * @data: [count][dim]; of a slot [count][embeng_model_slot_width()], here and below
  *
  * Sees every complete update that was handed in. All rows are checked before any
  * is written. Return: 0, -EINVAL, -ENOENT (table, slot), -ERANGE (row), -ETIME when
@@ -611,6 +901,27 @@ EMBENG_API int embeng_rows_write(struct embeng *e, int table, const char *slot, 
  */
 EMBENG_API int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first,
 				size_t count, const struct embeng_initializer *initializer);
+
+/**
+ * embeng_table_map() - the rows of a table or slot as memory, on the soft device
+ * @slot: as embeng_rows_read()
+ * @rows: out: row 0; the engine's, not a copy
+ * @row_stride: out: floats from one row to the next
+ *
+ * The map lasts until embeng_table_unmap() or until the handle is closed, and holds nothing up: who
+ * reads while steps, writes or restores go on may see old rows, new ones, or some of each. After
+ * embeng_flush() rows are those of all updates that were handed in, until the next. The program may
+ * write, too; what it writes while an update runs may be lost. Restores copy into a mapped table and
+ * leave it where it is. Each call counts: a table mapped twice is unmapped twice.
+ *
+ * Thread-safe. Return: 0, -ENOTSUP where the device has memory of its own, -ENOENT (table, slot),
+ * -EINVAL, -ETIME as row access.
+ */
+EMBENG_API int embeng_table_map(struct embeng *e, int table, const char *slot, float **rows,
+				int64_t *row_stride);
+
+/** embeng_table_unmap() - end a map. Return: 0, -EPROTO (not mapped), or as embeng_table_map() */
+EMBENG_API int embeng_table_unmap(struct embeng *e, int table, const char *slot);
 
 /* -- statistics ---------------------------------------------------------- */
 

@@ -3,7 +3,8 @@
 #include "../unit/support/test_kernels_step.h"
 #include "bits.h"
 
-#define FLAGS 64u
+#define FLAGS 64u /* each of these, then the options behind them with most of these */
+#define OPTIONS 8u
 
 static const u32 dims[] = {1, 3, 16, 19, 32, 47, 64, 66, 128};
 
@@ -72,6 +73,8 @@ static void updated(const struct kernel_ops *ops, u32 optimizer)
 		step_random(&s, dims[i], i ? 20 : 300);
 		for (u32 flags = 0; flags < FLAGS; flags++)
 			update(ops, &s, optimizer, flags, &hash);
+		for (u32 option = 1; option < OPTIONS; option++)
+			update(ops, &s, optimizer, option * FLAGS | 31, &hash);
 		step_free(&s);
 	}
 	snprintf(title, sizeof(title), "update %s", kernel_optimizers[optimizer].name);

@@ -124,7 +124,8 @@ class Pair(unittest.TestCase):
             first, second, least, middle, most, faster, rounds = self.line(done, label)
             self.assertGreater(first, 0)
             self.assertEqual((least, most, rounds), (middle, middle, 1))
-            self.assertEqual(faster, middle < 1)
+            if middle != 1:  # printed with three digits, 1.000 is either
+                self.assertEqual(faster, middle < 1)
             self.assertAlmostEqual(second / first, middle, delta=0.2 * middle)
 
 

@@ -153,8 +153,8 @@ done
 
 expect 'more than there is' 5 bench --scale 0.002 --runs 5 --op fwd --device soft:memory=1M
 says err 'more than there is, said' 'bytes are needed'
-expect 'two runs' 2 bench --runs 2
-says err 'two runs, said' '--runs takes a number from 3 to 101'
+expect 'four runs' 2 bench --runs 4
+says err 'four runs, said' '--runs takes a number from 5 to 101'
 expect 'no such workload' 2 bench --workload W6
 says err 'no such workload, those there are' '--workload takes W1, W2, W3, W4, W5, W1-zipf1.2, W1-same, not .W6.'
 expect 'no such operation' 2 bench --op frob

@@ -21,7 +21,7 @@ EMBENG, VECTORS, PAGE = "", {}, ""
 # "*" is any name, "[]" each element of a list.
 KEYS = {
     "": "schema! name! about source requires engine tables! features! model_error steps!",
-    "engine": "replicas cores hosts sharding pipelining non_finite",
+    "engine": "replicas cores hosts sharding pipelining fixed_shapes non_finite",
     "tables[]": "name! vocabulary_size! dim! combiner optimizer initial slots out_of_range "
                 "quantization frozen",
     "tables[].quantization": "num_buckets! lower! upper!",
@@ -31,12 +31,15 @@ KEYS = {
     "steps[].enqueue": "replica training features!",
     "steps[].dequeue": "replica expect! atol rtol",
     "steps[].apply_gradients": "replica gradients! learning_rates multiplier",
+    "steps[].update": "replica features! gradients! learning_rates multiplier",
+    "steps[].discard": "replica",
+    "steps[].expect_gradients": "replica features! gradients! norm tables weights atol rtol",
     "steps[].expect_table": "table! slot rows values! atol rtol",
     "steps[].lookup": "features! expect! atol rtol config",
     "steps[].save": "dir!",
     "steps[].restore": "dir!",
     "steps[].reopen": "engine optimizer",
-    "steps[].reopen.engine": "replicas cores hosts sharding pipelining non_finite",
+    "steps[].reopen.engine": "replicas cores hosts sharding pipelining fixed_shapes non_finite",
     "steps[].expect_stats": "table! ids unique_ids dropped_ids clamped_ids zeroed_ids "
                             "nonfinite_gradient_rows",
     "steps[].freeze": "table! frozen!",
@@ -299,7 +302,8 @@ class Heard(unittest.TestCase):
         wrong = []
         for verb in ("enqueue", "dequeue", "apply_gradients", "expect_table", "lookup", "save",
                      "restore", "reopen", "expect_config", "expect_stats", "stacking",
-                     "partition", "freeze"):
+                     "partition", "freeze", "update", "discard",
+                     "expect_gradients"):
             vector = next(v for v in (copy.deepcopy(VECTORS[n]) for n in sorted(VECTORS))
                           if any(verb in step and "error" not in step for step in v["steps"]))
             next(step for step in vector["steps"]

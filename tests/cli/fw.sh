@@ -16,7 +16,7 @@ cd "$folder" || exit 1
 # -- pack --
 
 expect 'pack' 0 fw pack "$sources/firmware.txt" "$sources/self-tests.txt" -o a.fw
-says out 'and says what' '^a.fw: 0.1.0 build 0, [0-9]* bytes, 7 self-tests passed$'
+says out 'and says what' '^a.fw: 0.1.0 build 0, [0-9]* bytes, 8 self-tests passed$'
 cmp -s a.fw "$shipped" && report ok 'the bytes of the build' || report no 'the bytes of the build'
 sed -n '/^A source:/,/^\.Ed/p' "$root/docs/man/embeng-firmware.5" | sed '/^\.\|^A source/d' >page.txt
 expect 'the example of the page packs' 0 fw pack page.txt -o page.fw --json
@@ -42,7 +42,7 @@ says out 'the strings' '^license=MIT$'
 expect 'inspect as a document' 0 fw inspect a.fw --json
 document 'with all of it' '([s["type"] for s in d["sections"]] == ["parameters", "self-tests",
 	"strings"] and d["parameters"]["step_depth"] == 8 and d["strings"]["product"] == "embeng" and
-	len(d["self_tests"]) == 7 and d["signature"] is None and
+	len(d["self_tests"]) == 8 and d["signature"] is None and
 	d["parameters"]["minimum_version"] == "0.1.0 build 0" and d["build_id"] == "embeng 0.1.0")'
 expect 'inspect nothing' 2 fw inspect
 expect 'inspect two' 2 fw inspect a.fw page.fw
@@ -59,7 +59,7 @@ says err 'a full disk, said' '/dev/full: No space left'
 # -- verify: each kind of fault at its byte --
 
 expect 'verify' 0 fw verify a.fw
-says out 'unsigned' ' bytes, unsigned; 7 self-tests passed on .*portable$'
+says out 'unsigned' ' bytes, unsigned; 8 self-tests passed on .*portable$'
 python3 - <<'END'
 import hashlib
 import struct
@@ -95,7 +95,7 @@ put("PARAMETER.320", 320, "I", 3)
 put("PARAMETER.344", 344, "Q", 1 << 63)
 put("RESERVED.356", 356, "I", 1)
 put("CONTENT.392", 392, "I", 2)
-put("CONTENT.15170", 15170, "B", 7)
+put("CONTENT.20610", 20610, "B", 7)
 put("SELF_TEST.384", 5560, "I", 0x3f800001)
 END
 for file in *.[0-9]*.fw; do
@@ -150,7 +150,7 @@ cmp -s -n "$bytes" a.fw signed.fw && report ok 'the image is as it was' || repor
 expect 'verify the signature' 0 fw verify signed.fw --certificate one.der --json
 document 'which is good' 'd["signer"] == "good"'
 expect 'with no certificate' 0 fw verify signed.fw
-says out 'it is unchecked' "signed by key $id (unchecked); 7 self-tests"
+says out 'it is unchecked' "signed by key $id (unchecked); 8 self-tests"
 expect 'inspect' 0 fw inspect signed.fw
 says out 'shows who signed' "^signature     signed by key $id\$"
 expect 'inspect an unsigned one' 0 fw inspect a.fw

@@ -102,6 +102,31 @@ expect 'slots and there again' 0 checkpoint import slots.safetensors -o slots
 expect 'slots: dump' 0 checkpoint dump slots users/accumulators
 same 'slots: the same numbers' want
 
+# Slots that have one number a row.
+widths=$tests/../golden/checkpoint-widths
+seq 2200.5 2206.5 >want
+expect 'one number: dump' 0 checkpoint dump "$widths" partial/velocities
+same 'one number: the numbers' want
+expect 'one number: part of the rows' 0 checkpoint dump "$widths" partial/velocities --rows=2:4
+sed -n 3,4p want >part
+same 'one number: the numbers of a part' part
+expect 'one number: export' 0 checkpoint export "$widths" partial partial/velocities -o \
+	widths.safetensors --json
+document 'one number: the shapes' '[(t["rows"], t["dim"]) for t in d["tensors"]] == [(7, 2), (7, 1)]'
+expect 'one number: there again' 0 checkpoint import widths.safetensors -o widths
+expect 'one number: there again, dump' 0 checkpoint dump widths partial/velocities
+same 'one number: the same numbers' want
+expect 'one number: verify' 0 checkpoint verify "$widths"
+expect 'one number: ls' 0 checkpoint ls "$widths" --json
+document 'one number: sizes' '[t["bytes"] for t in d["tables"]] == [5 * 16, 4 * 4, 7 * 20]'
+expect 'one number: reshard' 0 checkpoint reshard "$widths" three --hosts 3
+expect 'one number: resharded' 0 checkpoint dump three partial/velocities
+same 'one number: the same from three hosts' want
+expect 'one number: grow' 0 checkpoint grow three partial=9
+expect 'one number: grown' 0 checkpoint dump three partial/velocities
+printf '0\n0\n' >>want
+same 'one number: new rows start as the slot does' want
+
 # Refusals of export.
 expect 'export: no folder' 2 checkpoint export
 expect 'export: no file' 2 checkpoint export state half

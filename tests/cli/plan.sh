@@ -110,8 +110,8 @@ for table in t t:1 t:x1 t:1x t:0x1 t:1x0 t:1x1:frob t:1x1:sgd:1 t:1zx1 t:9999999
 	expect "table $table" 2 plan --table "$table"
 	says err "table $table, said" "$(named "$table")"
 done
-expect 'an optimizer that is none' 2 plan --table users:10Mx64:rowwise_adagrad
-says err 'an optimizer that is none, said' "users.*no optimizer 'rowwise_adagrad'; there are sgd, adagrad"
+expect 'an optimizer that is none' 2 plan --table users:10Mx64:columnwise_adagrad
+says err 'an optimizer that is none, said' "users.*no optimizer 'columnwise_adagrad'; there are sgd, adagrad"
 for feature in f f: f:u f:t:0 f:t:x f:t:1:1 :t; do
 	expect "feature $feature" 2 plan --table t:1x1 --feature "$feature"
 	says err "feature $feature, said" "$(named "${feature%:u}")"

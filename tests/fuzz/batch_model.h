@@ -29,11 +29,20 @@ static inline void batch_table(struct fuzz *f, struct embeng_model *m)
 		.combiner = (enum embeng_combiner_name)fuzz_below(f, 3),
 		.out_of_range = (enum embeng_policy)fuzz_below(f, 4),
 	};
+	static const struct embeng_dynamic dynamic[] = {{"weight_decay_factor", "rate"},
+							{"clip_weight_max", "other"}};
 	const struct embeng_optimizer kinds[] = {embeng_sgd(0.5f), embeng_adagrad(0.5f), {0}};
 
+	/* By what was drawn already, so that inputs found before mean what they did, nearly. */
+	if (t.combiner == EMBENG_SQRTN && t.dim % 2)
+		t.combiner = EMBENG_MAX;
 	t.optimizer = kinds[fuzz_below(f, 3)];
 	if (t.optimizer.kind && fuzz_rarely(f, 4))
 		t.optimizer.rate_name = "rate";
+	if (t.vocabulary_size % 4 == 3) {
+		t.optimizer.dynamic = dynamic;
+		t.optimizer.dynamic_count = 2;
+	}
 	embeng_model_add_table(m, &t);
 }
 
@@ -60,9 +69,12 @@ static inline void batch_feature(struct fuzz *f, struct embeng_model *m)
 /* Return: NULL when memory ran out or the bytes make no model. */
 static inline struct embeng *batch_open(struct fuzz *f)
 {
+	uint32_t replicas = 1 + fuzz_below(f, BATCH_REPLICAS);
+	uint64_t flags = fuzz_take(f, 1);
 	struct embeng_engine_config c = {.size = sizeof(c),
-					 .replicas = 1 + fuzz_below(f, BATCH_REPLICAS),
-					 .pipelining = fuzz_rarely(f, 4),
+					 .replicas = replicas,
+					 .pipelining = flags % 4 == 3,
+					 .fixed_shapes = flags / 4 % 2,
 					 .non_finite = (enum embeng_non_finite)fuzz_below(f, 3)};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_error error = {.size = sizeof(error)};

@@ -3,6 +3,8 @@
  * Makes a context with a model, its queues and memory, and descriptors of batches from a fuzzer's
  * bytes.
  */
+#include <math.h>
+
 #include "../../engine/lookup/batch.h"
 #include "batches.h"
 
@@ -24,7 +26,7 @@ static struct embeng_mem out(struct session *s, struct fuzz *f, u64 bytes)
 	struct embeng_mem mem;
 
 	arena_take(arenas[which < 29 ? 0 : which - 28], bytes, &mem);
-	return mem;
+	return s->ids_only ? (struct embeng_mem){0} : mem;
 }
 
 /* Ids near a table's rows, some outside. */
@@ -112,6 +114,10 @@ static void make_feature(struct session *s, struct fuzz *f, u32 index, bool stac
 	}
 	outputs = g->sample_count * (length && g->form == EMBENG_FORM_CSR ? length : 1);
 	g->activations = out(s, f, outputs * table->dim * 4);
+	if (g->sample_count == 3 && !length && !s->ids_only) {
+		g->activation_stride = 4 * (table->dim + (g->id_count & 3));
+		g->activations = out(s, f, (outputs - 1) * g->activation_stride + 4 * table->dim);
+	}
 	fuzz_edit(f, g, sizeof(*g), 1);
 }
 
@@ -164,6 +170,15 @@ static u64 outputs_of(const struct session *s, u32 replica, u64 step, u32 featur
 	return batch->features[feature].outputs % (SAMPLES * MODEL_SEQUENCE + 1);
 }
 
+/* Half of the rates that are not the usual one are no numbers that a model may have. */
+static u32 draw_rate(struct fuzz *f)
+{
+	static const float rare[] = {1, 1, 1, 1, NAN, INFINITY, -INFINITY, -1};
+	u64 drawn = fuzz_take(f, 1);
+
+	return model_bits(drawn % 8 == 7 ? rare[drawn / 8 % 8] : 0.5f);
+}
+
 struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica, u64 step)
 {
 	u32 features = s->model.engine.feature_count, rates = s->model.engine.rate_count;
@@ -174,7 +189,7 @@ struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica,
 			  .feature_stride = sizeof(d.features[0]),
 			  .rate_count = rates,
 			  .model_hash = s->hash}};
-	const u32 rate[] = {model_bits(fuzz_rarely(f, 8) ? 1 : 0.5f), model_bits(0.25f)};
+	const u32 rate[] = {draw_rate(f), model_bits(0.25f)};
 
 	if (rates)
 		d.header.rates = session_put(s, f, rate, rates * sizeof(rate[0]));

@@ -55,6 +55,54 @@ static int add_sparse(struct target *t, struct fuzz *f, int feature)
 				   weight_count);
 }
 
+/* Bounds of any form: of @rows bags, most of them right. */
+static const void *make_bounds(struct target *t, struct fuzz *f, struct embeng_bags *bags,
+			       size_t rows)
+{
+	size_t width = bags->bound_type == EMBENG_I32 ? 4 : 8, end = 0;
+	char *bounds = array(&t->arrays, f, (rows + 1) * width);
+
+	bags->bound_count = fuzz_near(f, rows + (bags->form == EMBENG_BAGS_SPLITS)) % 8;
+	if (bags->bound_count > rows + 1)
+		bags->bound_count = rows + 1;
+	for (size_t i = 0; bounds && i < bags->bound_count; i++) {
+		uint64_t length = fuzz_near(f, fuzz_below(f, 3));
+		uint64_t bound = bags->form == EMBENG_BAGS_LENGTHS ? length : end;
+
+		memcpy(bounds + i * width, &bound, width);
+		end = (end + length) % 64;
+	}
+	bags->id_count = fuzz_near(f, bags->form == EMBENG_BAGS_EVEN
+					      ? rows * (uint64_t)(bags->length & 3)
+					      : end) %
+			 64;
+	return bounds;
+}
+
+static int add_bags(struct target *t, struct fuzz *f, int feature, size_t rows)
+{
+	int features[3] = {feature, (int)fuzz_near(f, (uint64_t)feature + 1),
+			   (int)fuzz_below(f, 3)};
+	size_t samples[3] = {fuzz_below(f, 4), fuzz_below(f, 4), fuzz_below(f, 4)};
+	struct embeng_bags bags = {
+		.size = fuzz_rarely(f, 8) ? 8 : sizeof(bags),
+		.type = type_of(f),
+		.form = (enum embeng_bags_form)(fuzz_below(f, 8) * 5 / 8),
+		.bound_type = type_of(f),
+		.length = (int64_t)fuzz_near(f, fuzz_below(f, 4)),
+		.has_padding = fuzz_rarely(f, 2),
+		.padding = fuzz_below(f, 4),
+	};
+
+	bags.bounds = make_bounds(t, f, &bags, rows);
+	bags.weights = weights(&t->arrays, f, bags.id_count, &bags.weight_count);
+	bags.ids = ids(&t->arrays, f, bags.type, bags.id_count);
+	if (fuzz_rarely(f, 2))
+		return embeng_batch_bags(t->batch, feature, &bags);
+	return embeng_batch_keyed(t->batch, features, fuzz_rarely(f, 2) ? samples : NULL,
+				  fuzz_below(f, 4), &bags);
+}
+
 static int add_ragged(struct target *t, struct fuzz *f, int feature)
 {
 	enum embeng_id_type type = type_of(f);
@@ -103,12 +151,28 @@ static void add_input(struct target *t, struct fuzz *f, int feature)
 	said(forms[fuzz_below(f, 4)](t, f, feature));
 }
 
+/*
+ * Bags of a batch of their own, out of the bytes that come next, which the batch proper is made of, too:
+ * so inputs that were found before there were bags reach them as well.
+ */
+static void try_bags(const struct target *t, struct fuzz f)
+{
+	struct target own = {.e = t->e, .batch = embeng_batch_new(t->e, EMBENG_INFERENCE, 0)};
+
+	for (int i = 0; own.batch && i < 3; i++) {
+		said(add_bags(&own, &f, (int)fuzz_near(&f, (uint64_t)i), fuzz_below(&f, 6)));
+		forget(&own.arrays);
+	}
+	embeng_batch_free(own.batch);
+}
+
 static void make_batch(struct target *t, struct fuzz *f)
 {
 	enum embeng_mode mode = (enum embeng_mode)(fuzz_near(f, fuzz_below(f, 2)) & 3);
 	uint32_t replica = (uint32_t)fuzz_near(f, fuzz_below(f, BATCH_REPLICAS));
 	size_t features = embeng_model_feature_count(embeng_get_model(t->e));
 
+	try_bags(t, *f);
 	if (t->batch && fuzz_rarely(f, 2))
 		embeng_batch_reset(t->batch, mode);
 	else {

@@ -130,12 +130,13 @@ static void check_row(struct loader *l, u32 table, u32 slot)
 	const struct embeng_record_table *record =
 		&l->rig->engine->contexts[0]->model->tables[table].record;
 	u32 want = slot ? record->slot_start[slot - 1] : 0, got;
+	u32 width = embeng_slot_width(record->optimizer, slot, record->dim);
 	struct embeng_rows rows = {.table = table, .slot = slot, .count = 1};
 
-	rows.data = rig_bind(l->rig, 0, l->row, 4ull * record->dim, EMBENG_REGION_DEVICE_WRITE);
+	rows.data = rig_bind(l->rig, 0, l->row, 4ull * width, EMBENG_REGION_DEVICE_WRITE);
 	fuzz_check(!call(l, EMBENG_OP_ROWS_READ, &rows, sizeof(rows), EMBENG_REGION_DEVICE_READ),
 		   "table %u", table);
-	memcpy(&got, &l->row[record->dim - 1], sizeof(got));
+	memcpy(&got, &l->row[width - 1], sizeof(got));
 	fuzz_check(got == want, "table %u, slot %u: %x, not %x", table, slot, got, want);
 }
 

@@ -25,7 +25,12 @@ static void submit_lookup(struct session *s, struct fuzz *f, bool training)
 		cmd.step = fuzz_near(f, ++s->looked[replica]);
 	else
 		cmd.after = fuzz_near(f, session_applied(s));
+	/* By the count, so that inputs found before it mean what they did. */
+	s->ids_only = cmd.step % 8 == 5 || cmd.step % 8 == 2;
+	if (s->ids_only)
+		cmd.flags = EMBENG_CMD_IDS_ONLY;
 	cmd.desc = session_lookup(s, f);
+	s->ids_only = false;
 	call_any(s, training ? &s->input[replica] : &s->inference, &cmd, f);
 }
 
@@ -36,6 +41,10 @@ static void submit_update(struct session *s, struct fuzz *f)
 
 	cmd.step = fuzz_near(f, ++s->updated[replica]);
 	cmd.desc = session_update(s, f, replica, cmd.step);
+	if (cmd.step % 8 == 7) {
+		cmd.flags = EMBENG_CMD_DISCARD;
+		cmd.desc = (struct embeng_mem){0};
+	}
 	call_any(s, &s->gradient[replica], &cmd, f);
 }
 

@@ -87,7 +87,7 @@ static void make_feature(struct caller *c, struct fuzz *f, u32 i)
 
 	g->form = forms[fuzz_below(f, 3)];
 	g->id_width = fuzz_rarely(f, 2) ? 4 : 8;
-	g->combiner = (u8)fuzz_below(f, 3);
+	g->combiner = (u8)fuzz_below(f, 3); /* MAX is refused; fuzz_edit() may come to it */
 	g->rotation = fuzz_below(f, 256) % c->head.cores;
 	g->rows = 1 + fuzz_below(f, 64) % columns;
 	g->column_offset = i * columns;

@@ -7,6 +7,7 @@
 
 #include "../unit/support/failing_alloc.h"
 #include "arrays.h"
+#include "embeng/preprocess.h"
 
 #define TABLES 3
 #define FEATURES 4

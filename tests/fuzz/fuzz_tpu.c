@@ -9,6 +9,7 @@
 
 #include "../unit/support/failing_alloc.h"
 #include "embeng.h"
+#include "embeng/tpu.h"
 #include "fuzz.h"
 
 #define CONFIGURATION "TPUEmbeddingConfiguration: protobuf-c"

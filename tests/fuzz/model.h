@@ -45,6 +45,25 @@ static inline void model_optimizer(struct embeng_record_table *t, u32 optimizer,
 		t->slot_start[i] = model_bits(0.25f * (float)i);
 }
 
+/*
+ * Has updates give some numbers, by what was drawn already. The value 1, which they give rarely, is too
+ * large for some of these.
+ */
+static inline void model_dynamic(struct embeng_record_table *t, u32 rates)
+{
+	const struct kernel_optimizer *o;
+
+	if (!rates || t->optimizer == EMBENG_OPTIMIZER_NONE || t->rows % 3)
+		return;
+	o = &kernel_optimizers[optimizer_kernel(t->optimizer)];
+	t->flags |= EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC | EMBENG_TABLE_CLIP_WEIGHT_MAX_DYNAMIC;
+	t->weight_decay = t->clip_weight_max = 0;
+	if (o->hyper_count && o->hyper[0].range != KERNEL_SWITCH) {
+		t->flags |= EMBENG_TABLE_HYPERPARAMETER_DYNAMIC(0);
+		t->hyperparameter[0] = rates - 1;
+	}
+}
+
 /* Makes a table. @optimizers is a mask of those to choose from, which includes SGD. */
 static inline struct embeng_record_table model_table(struct fuzz *f, u32 rates, u32 optimizers)
 {
@@ -62,6 +81,13 @@ static inline struct embeng_record_table model_table(struct fuzz *f, u32 rates, 
 		.clip_weight_max = model_bits(8),
 	};
 
+	/* By what was drawn already, so that inputs found before mean what they did, nearly. */
+	if (t.combiner == EMBENG_COMBINER_SQRTN && t.dim % 2)
+		t.combiner = EMBENG_COMBINER_MAX;
+	if (optimizer == EMBENG_OPTIMIZER_ADAGRAD && t.rows % 2)
+		optimizer = EMBENG_OPTIMIZER_ROWWISE_ADAGRAD;
+	if (optimizer == EMBENG_OPTIMIZER_ADAM && t.rows % 2)
+		optimizer = EMBENG_OPTIMIZER_PARTIAL_ROWWISE_ADAM;
 	if (!(optimizers & 1u << optimizer))
 		optimizer = EMBENG_OPTIMIZER_SGD;
 	model_optimizer(&t, optimizer, fuzz_rarely(f, 2));
@@ -71,6 +97,15 @@ static inline struct embeng_record_table model_table(struct fuzz *f, u32 rates, 
 	}
 	if (fuzz_rarely(f, 4))
 		t.weight_decay = model_bits(0.125f);
+	if (t.rows % 8 == 6)
+		t.max_norm = model_bits(0.5f);
+	if (t.rows % 8 == 2 && t.flags & EMBENG_TABLE_ACCUMULATE)
+		t.flags |= EMBENG_TABLE_BY_FREQUENCY;
+	if (t.rows % 8 == 4 && optimizer != EMBENG_OPTIMIZER_NONE &&
+	    optimizer != EMBENG_OPTIMIZER_ASSIGN &&
+	    optimizer != EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR)
+		t.flags |= EMBENG_TABLE_DECAY_GRADIENT;
+	model_dynamic(&t, rates);
 	return t;
 }
 

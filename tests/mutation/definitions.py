@@ -10,7 +10,8 @@ import os
 import re
 from typing import NamedTuple
 
-ROOMS = ("uapi", "engine", "firmware-loader", "runtime/src", "runtime/json")
+ROOMS = ("uapi", "engine", "firmware-loader", "runtime/src", "runtime/json", "kmod")
+TESTS = os.path.join("kmod", "tests")
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 DEFINE = re.compile(r"#\s*define\s+(\w+)")
@@ -83,10 +84,11 @@ def read_definitions(root):
     for room in ROOMS:
         for folder, _, names in sorted(os.walk(os.path.join(root, room))):
             for name in sorted(names):
-                if name.endswith((".c", ".h")):
-                    path = os.path.join(folder, name)
-                    with open(path, encoding="utf-8") as source:
-                        text = source.read()
-                    for defined, definition in definitions_in(os.path.relpath(path, root), text):
-                        found[defined].append(definition)
+                file = os.path.relpath(os.path.join(folder, name), root)
+                if not name.endswith((".c", ".h")) or file.startswith(TESTS):
+                    continue
+                with open(os.path.join(root, file), encoding="utf-8") as source:
+                    text = source.read()
+                for defined, definition in definitions_in(file, text):
+                    found[defined].append(definition)
     return found

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Shows that the tests catch mistakes: makes named ones in a copy of the engine.
 
-usage: mutate.py SOURCE-ROOT [places | engine | library | sample N SEED | NAME...]
+usage: mutate.py SOURCE-ROOT [places | GROUP | sample N SEED | NAME...]
 
 Each mutation replaces one place of the source: a text in the function, macro or type that it names,
 in whatever file that is. The text must be there exactly once, so that a mutation that no longer
@@ -11,8 +11,9 @@ something fails: then it is caught. They are the unit tests that the mutation na
 vectors.
 As many copies as there are processors. Speaks TAP. Exit status 0 when the unchanged copy passes
 and every mutation is caught.
+A group is engine, queue, boot, library, session or checkpoint, each a list of a mutations_*.py.
 With "places" nothing is built: each mutation is made in memory and must change its file, at its
-place alone. A sample is N of all mutations, chosen by a seed.
+place alone, those of mutate_kmod.py too. A sample is N of all mutations, chosen by a seed.
 """
 import concurrent.futures
 import contextlib
@@ -31,9 +32,18 @@ from typing import NamedTuple
 from definitions import read_definitions
 from mutations import MUTATIONS
 from mutations_api import LIBRARY_MUTATIONS
+from mutations_boot import BOOT_MUTATIONS
+from mutations_checkpoint import CHECKPOINT_MUTATIONS
+from mutations_kmod import KMOD_MUTATIONS
+from mutations_library import SESSION_MUTATIONS
+from mutations_queue import QUEUE_MUTATIONS
 
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
           "docs", "tests"]
+GROUPS = {"engine": MUTATIONS, "queue": QUEUE_MUTATIONS, "boot": BOOT_MUTATIONS,
+          "library": LIBRARY_MUTATIONS, "session": SESSION_MUTATIONS,
+          "checkpoint": CHECKPOINT_MUTATIONS}
+EVERY = [mutation for group in GROUPS.values() for mutation in group]
 PATIENCE_S = 900  # with what is not mutated, on a machine that is busy
 HANG_FACTOR, HANG_S = 10, 15  # a mutated test hangs that takes so many times as long, and more
 
@@ -176,25 +186,43 @@ def mutated(text, place, mutation):
     return text[:place.at] + mutation.new + text[end:]
 
 
+def mutated_files(root, edits, definitions):
+    """File -> its text with the edits made, for each file that they change."""
+    texts = {}
+    placed = [(edit, place_of(edit, definitions)) for edit in edits]
+    # From behind, so that the places in front stay where they are.
+    for edit, place in sorted(placed, key=lambda pair: pair[1], reverse=True):
+        text = texts.get(place.file) or text_of(os.path.join(root, place.file))
+        texts[place.file] = mutated(text, place, edit)
+    return texts
+
+
+def edits_of(mutation):
+    return [mutation, *mutation.also]
+
+
+def write_files(root, texts):
+    for file, text in texts.items():
+        with open(os.path.join(root, file), "w", encoding="utf-8") as source:
+            source.write(text)
+
+
 def first_failing(tree, tests, limits):
     return next(filter(None, (run_test(tree, test, limits[test]) for test in tests)), None)
 
 
-def mutate(trees, mutation, place, limits):
-    """Returns (caught, words). @limits: seconds that each test may take."""
+def mutate(trees, mutation, texts, limits):
+    """Returns (caught, words). @texts: the files it changes. @limits: seconds of each test."""
     with one_of(trees) as tree:
-        path = os.path.join(tree, place.file)
-        shutil.copyfile(path, path + ".kept")
+        kept = {file: text_of(os.path.join(tree, file)) for file in texts}
         try:
-            text = mutated(text_of(path), place, mutation)
-            with open(path, "w", encoding="utf-8") as source:
-                source.write(text)
+            write_files(tree, texts)
             caught = first_failing(tree, tests_of(mutation), limits)
             return caught is not None, f"caught by {caught}" if caught else "nothing fails"
-        except (BuildFailed, Misplaced) as failure:
+        except BuildFailed as failure:
             return False, str(failure)
         finally:
-            shutil.copyfile(path + ".kept", path)
+            write_files(tree, kept)
 
 
 def say(number, passed, name, words):
@@ -232,46 +260,45 @@ def limits_of(trees, pool, tests):
     return failing, {test: HANG_S + HANG_FACTOR * s for test, (_, s) in zip(tests, results)}
 
 
-def chosen(words):
+def chosen(words, every):
     """The mutations of a group, or those of these names, or all."""
-    groups = {"engine": MUTATIONS, "library": LIBRARY_MUTATIONS}
-    if len(words) == 1 and words[0] in groups:
-        return groups[words[0]]
+    if len(words) == 1 and words[0] in GROUPS:
+        return GROUPS[words[0]]
     if len(words) == 3 and words[0] == "sample":
-        return random.Random(int(words[2])).sample(MUTATIONS + LIBRARY_MUTATIONS, int(words[1]))
-    every = {m.name: m for m in MUTATIONS + LIBRARY_MUTATIONS}
+        return random.Random(int(words[2])).sample(every, int(words[1]))
+    named = {m.name: m for m in every}
     for word in words:
-        if word not in every:
+        if word not in named:
             sys.exit(f"there is no mutation '{word}'")
-    return [every[word] for word in words or every]
+    return [named[word] for word in words or named]
 
 
 def check_places(root):
     """Sources move; who moves them learns here, in no time, that a mutation has to follow."""
-    every, definitions = MUTATIONS + LIBRARY_MUTATIONS, read_definitions(root)
+    every, definitions = EVERY + KMOD_MUTATIONS, read_definitions(root)
     print(f"TAP version 13\n1..{len(every)}", flush=True)
     good = True
     for number, mutation in enumerate(every, 1):
         try:
-            place = place_of(mutation, definitions)
-            mutated(text_of(os.path.join(root, place.file)), place, mutation)
+            mutated_files(root, [*edits_of(mutation), *mutation.scene], definitions)
             good &= say(number, True, mutation.name, "")
         except Misplaced as failure:
             good &= say(number, False, mutation.name, str(failure))
     return 0 if good else 1
 
 
-def places_of(root, mutations):
-    """Pairs of mutation and place, those of one file beside each other."""
+def changes_of(root, mutations):
+    """Pairs of a mutation and the files that it changes, those of one file beside each other."""
     definitions, wrong, found = read_definitions(root), [], []
     for mutation in mutations:
         try:
-            found.append((mutation, place_of(mutation, definitions)))
+            edits = [*edits_of(mutation), *mutation.scene]
+            found.append((mutation, mutated_files(root, edits, definitions)))
         except Misplaced as failure:
             wrong.append(f"mutation '{mutation.name}': {failure}")
     if wrong:
         sys.exit("\n".join(wrong))
-    return sorted(found, key=lambda pair: pair[1])
+    return sorted(found, key=lambda pair: sorted(pair[1]))
 
 
 def main():
@@ -279,7 +306,7 @@ def main():
     if sys.argv[2:] == ["places"]:
         return check_places(root)
     # A build takes the last mutation back, too: those of one file share what is compiled.
-    wanted = places_of(root, chosen(sys.argv[2:]))
+    wanted = changes_of(root, chosen(sys.argv[2:], EVERY))
     tests = dict.fromkeys(test for m, _ in wanted for test in reversed(tests_of(m)))
     jobs = min(len(os.sched_getaffinity(0)), len(wanted) or 1)
     print(f"TAP version 13\n1..{len(wanted) + 1}", flush=True)

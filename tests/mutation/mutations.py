@@ -3,12 +3,24 @@
 from typing import NamedTuple
 
 
-class Mutation(NamedTuple):
-    name: str
+class Edit(NamedTuple):
     where: str  # the function, macro or type that has the place, whatever its file
     old: str
     new: str
+
+
+class Mutation(NamedTuple):
+    name: str
+    where: str  # where, old and new are an edit's
+    old: str
+    new: str
     units: tuple = ()  # tests that are to see it, before the vectors
+    also: tuple = ()  # edits that belong to it, where a mistake has several places
+    scene: tuple = ()  # edits without which no test comes to the place; tests pass with these alone
+
+
+def seen_by(units, *mistakes):
+    return [Mutation(*mistake[:4], units, *mistake[4:]) for mistake in mistakes]
 
 
 MUTATIONS = [
@@ -56,8 +68,42 @@ MUTATIONS = [
              "\tif (u->mends)\n\t\treturn NULL;\n",
              ("test_hot_row",)),
     Mutation("accumulator used before it grew", "KERNEL_ADAGRAD_STEP",
-             "\ts[0] = s[0] + g * g; \\\n\tw = w - lr * g / SQRT(s[0]);",
-             "\tw = w - lr * g / SQRT(s[0]); \\\n\ts[0] = s[0] + g * g;"),
+             "\ts[0] = s[0] + g * g; \\\n\tw = w - lr * g / (SQRT(s[0]) + h[0]);",
+             "\tw = w - lr * g / (SQRT(s[0]) + h[0]); \\\n\ts[0] = s[0] + g * g;"),
+    Mutation("epsilon under the root of Adagrad", "KERNEL_ADAGRAD_STEP",
+             "(SQRT(s[0]) + h[0])", "SQRT(s[0] + h[0])", ("test_kernels_optimizers",)),
+    Mutation("row-wise accumulator of the sum of squares", "DEFINE_SHARED",
+             "/ (double)dim;", "/ 1.0;", ("test_kernels_optimizers",)),
+    Mutation("mean of gradients not squared", "KERNEL_ROWWISE_ADAGRAD_ROW",
+             "mean * mean : mean", "mean : mean", ("test_kernels_optimizers",)),
+    Mutation("row-wise rate of the old accumulator", "KERNEL_ROWWISE_ADAGRAD_ROW",
+             "\tslot = slot + ROUND(h[1] != 0.0f ? mean * mean : mean); \\\n"
+             "\tr[0] = lr / (ROOT(slot) + h[0]);",
+             "\tr[0] = lr / (ROOT(slot) + h[0]); \\\n"
+             "\tslot = slot + ROUND(h[1] != 0.0f ? mean * mean : mean);",
+             ("test_kernels_optimizers",)),
+    Mutation("row-wise Adam without bias correction", "KERNEL_PARTIAL_ROWWISE_ADAM_PREPARE",
+             "p[0] = lr * root / (1.0 - math64_power(h[0], step));", "p[0] = lr;",
+             ("test_kernels_optimizers",)),
+    Mutation("lanes behind a row summed", "sum_of_row", "vec_part(x, n)", "x",
+             ("test_kernels_update",)),
+    Mutation("lanes of a row's rest from 0 on", "sum_of_row",
+             "u32 lane = c % SUM_LANES;", "u32 lane = c % VEC;", ("test_kernels_update",)),
+    Mutation("length not limited", "DEFINE_UPDATE",
+             "if (u->flags & KERNEL_MAX_NORM)", "if (false)", ("test_kernels_optimizers",)),
+    Mutation("short rows made longer", "limit_norm", "if (!(norm > u->max_norm) || ", "if (",
+             ("test_kernels_optimizers",)),
+    Mutation("L2 left out of the gradient", "DEFINE_TAKEN", "g = g + u->decay * w;", "g = g;",
+             ("test_kernels_optimizers",)),
+    Mutation("sum not divided by its occurrences", "update_group",
+             "if (u->flags & KERNEL_BY_FREQUENCY)", "if (false)", ("test_kernels_update",)),
+    Mutation("old slot of one number taken from a wide one's place", "kept_find",
+             "before += table_row_bytes(table, s);", "before += table_row_bytes(table, slot);",
+             ("test_snapshot",)),
+    Mutation("slots all as wide as the table", "embeng_slot_width",
+             "if (optimizer == EMBENG_OPTIMIZER_ROWWISE_ADAGRAD && slot == 1)",
+             "if (optimizer == EMBENG_OPTIMIZER_ROWWISE_ADAGRAD && slot == 2)",
+             ("test_stage",)),
     Mutation("gradient ascent", "KERNEL_SGD_STEP", "\tw = w - lr * g;", "\tw = w + lr * g;"),
     Mutation("nesterov left out of AdagradMomentum", "KERNEL_ADAGRAD_MOMENTUM_STEP",
              "w = w - lr * (h[0] * s[1] + g);", "w = w - lr * s[1];"),
@@ -87,7 +133,9 @@ MUTATIONS = [
              "CLIP(s[2], h[2] - h[9], __builtin_inff())", "CLIP(s[2], -h[9], __builtin_inff())",
              ("test_kernels_proto",)),
     Mutation("epsilon not corrected", "KERNEL_ADAM_PREPARE",
-             "p[1] = h[2] * root;", "p[1] = h[2];"),
+             "h[5] != 0.0f ? h[2] : h[2] * root;", "h[2];"),
+    Mutation("epsilon hat corrected", "KERNEL_ADAM_PREPARE",
+             "h[5] != 0.0f ? h[2] : h[2] * root;", "h[2] * root;", ("test_kernels_optimizers",)),
     Mutation("gradients of a feature numbered by the ids before", "make_sources",
              "base += f->outputs;", "base += f->occurrences;"),
     Mutation("a row's sum goes on where its feature ends", "rows_sum",
@@ -103,6 +151,25 @@ MUTATIONS = [
              "#define TURNS_LEAP 37u", "#define TURNS_LEAP 36u", ("test_kernels_turns",)),
     Mutation("leaps beyond the last row", "turn_of",
              "n - block < TURNS_BLOCK ? i", "n - block < TURNS_LEAP ? i", ("test_kernels_turns",)),
+    Mutation("the last of equal rows holds a number", "max_take", "~(x <= most[i])", "~(x < most[i])"),
+    Mutation("NaN hidden by what comes later", "max_take", " & (most[i] == most[i])", ""),
+    Mutation("NaN hidden by what came before", "max_take", "~(x <= most[i])", "(x > most[i])"),
+    Mutation("the last of equal columns holds a number", "max_column",
+             "!(x <= most)", "!(x < most)", ("test_kernels_max",)),
+    Mutation("a part of a long bag begins with zeros", "max_begin",
+             "return resumes ? k : k + 1;", "return k + 1;", ("test_kernels_max",)),
+    Mutation("holders of a step without a lookup not found", "update_apply",
+             "\tif (!status)\n\t\tfind_holders(command, number);\n", ""),
+    Mutation("holders found anew for each step", "find_holders",
+             "part->batch->ids_only &&", "true &&"),
+    Mutation("a gradient that is not finite reaches all of a bag", "group_is_finite",
+             "s->holders ? !held_is_finite(apply, s, at) : ", ""),
+    Mutation("each occurrence takes all of its gradient", "update_group",
+             "if (u->flags & KERNEL_HELD)", "if (false)"),
+    Mutation("weights beside the largest number", "accept_feature",
+             "if (!status && f->largest)", "if (false)", ("test_batch",)),
+    Mutation("memory of holders not forecast", "size_of_input",
+             "batch_held(table, EMBENG_FORM_CSR, input->length)", "0", ("test_plan",)),
     Mutation("bias step off by one", "update_table",
              "model->optimizer_steps - table->idle + 1);", "model->optimizer_steps - table->idle);"),
     Mutation("steps of a frozen table counted", "apply_table", "\t\ttable->idle++;\n", "\t\t;\n"),
@@ -113,7 +180,8 @@ MUTATIONS = [
     Mutation("a write leaves stale rows", "rows_run",
              "if (!reads && !staged && rows->given.count)", "if (false)",
              ("test_stale",)),
-    Mutation("steps of the optimizer not counted", "step_applied", "\tmodel->optimizer_steps++;\n", ""),
+    Mutation("steps of the optimizer not counted", "step_applied",
+             "\tmodel->optimizer_steps += counts;\n", ""),
     Mutation("power loses its low part", "math64_multiply",
              "return (struct math64_pair){ sum, rest - (sum - product) };",
              "return (struct math64_pair){ sum, 0.0 };",

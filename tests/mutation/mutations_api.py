@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Mistakes in the library's part of the API family, each with the test that is to see it."""
-from mutations import Mutation
-
-
-def seen_by(units, *mistakes):
-    return [Mutation(name, where, old, new, units) for name, where, old, new in mistakes]
-
+from mutations import seen_by
 
 LIBRARY_MUTATIONS = [
     *seen_by(("test_schedule",),

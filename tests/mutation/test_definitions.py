@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A mutation finds its definition by name in whatever file that is, and is refused by name else."""
+import os
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 
 from definitions import definitions_in
-from mutate import Misplaced, mutated, place_of
-from mutations import Mutation
+from mutate import Misplaced, edits_of, mutated, mutated_files, place_of
+from mutations import Edit, Mutation
 
 SOURCE = """// SPDX-License-Identifier: MIT
 /*
@@ -79,6 +81,34 @@ class Found(unittest.TestCase):
         broken = SOURCE.replace("a + b", "a\n\t\t+ b")
         place = place_of(mutation, index(text=broken))
         self.assertEqual(mutated(broken, place, mutation), SOURCE.replace("a + b", "a - b"))
+
+
+class Several(unittest.TestCase):
+    """A mistake in two places, of one file and of two."""
+
+    def change(self, mutation, files):
+        with tempfile.TemporaryDirectory() as root:
+            for file in files:
+                with open(os.path.join(root, file), "w", encoding="utf-8") as source:
+                    source.write(files[file])
+            definitions = {}
+            for file in files:
+                for name, found in index(file, files[file]).items():
+                    definitions.setdefault(name, []).extend(found)
+            return mutated_files(root, edits_of(mutation), definitions)
+
+    def test_in_one_file(self):
+        mutation = Mutation("m", "LIMIT", "3u", "44444u", also=(Edit("add", "a + b", "a - b"),
+                                                               Edit("twice", "x > 1", "x")))
+        changed = SOURCE.replace("3u", "44444u").replace("a + b", "a - b").replace("x > 1", "x")
+        self.assertEqual(self.change(mutation, {"a.c": SOURCE}), {"a.c": changed})
+
+    def test_in_two_files(self):
+        mutation = Mutation("m", "LIMIT", "3u", "4u", also=(Edit("other", "return 1", "return 2"),))
+        other = "int other(void)\n{\n\treturn 1;\n}\n"
+        self.assertEqual(self.change(mutation, {"a.c": SOURCE, "b.c": other}),
+                         {"a.c": SOURCE.replace("3u", "4u"),
+                          "b.c": other.replace("return 1", "return 2")})
 
 
 class Refused(unittest.TestCase):

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "embeng.h"
+#include "embeng/shard.h"
 #include "embeng/serving.h"
 #include "fail_nth.h"
 #include "runtime/src/base/file.h"

@@ -8,6 +8,7 @@ call that must fail raises RefError and leaves the state as it was.
 import copy
 import math
 
+from refgradients import table_norms, weight_gradients
 from refinput import Lookup
 from refmodel import Model
 from referror import require
@@ -36,7 +37,13 @@ class Batch:
         self.step = step          # 0 for inference
         self.out = None           # activations, once read
 
+    def hold(self):
+        for lookup in self.lookups.values():
+            if lookup.feature.table.combiner == "max":
+                lookup.hold()
+
     def read(self):
+        self.hold()
         self.out = {name: nest(lookup.activations(), lookup.shape)
                     for name, lookup in self.lookups.items()}
 
@@ -52,13 +59,13 @@ class Replica:
 
 class Engine:
     def __init__(self, tables, features, replicas=1, pipelining=False, hosts=1,
-                 sharding="div", non_finite="error", **_):
+                 sharding="div", non_finite="error", fixed_shapes=False, **_):
         require(non_finite in ("error", "drop", "allow"), "EINVAL",
                 f"there is no policy {non_finite}")
         require(sharding in ("div", "mod"), "EINVAL", f"there is no sharding {sharding}")
         require(hosts >= 1, "ERANGE", f"{hosts} hosts")
         self.specs = copy.deepcopy((tables, features))
-        self.non_finite = non_finite
+        self.non_finite, self.fixed_shapes = non_finite, fixed_shapes
         self.model = Model(tables, features, non_finite == "allow")
         self.replicas = [Replica() for _ in range(replicas)]
         self.pipelining, self.hosts, self.sharding = pipelining, hosts, sharding
@@ -74,13 +81,13 @@ class Engine:
 
     # -- batches ---------------------------------------------------------
 
-    def enqueue(self, features, replica=0, training=True):
-        rep = self._replica(replica)
+    def _lookups(self, features, training):
+        """Every feature's lookup, or what is wrong with one."""
         for name in features:
             require(name in self.model.features, "ENOENT", f"no feature {name}")
         for name in self.model.features:
             require(name in features, "EINVAL", f"feature {name} is missing")
-        lookups = {name: Lookup(feature, features[name])
+        lookups = {name: Lookup(feature, features[name], not self.fixed_shapes)
                    for name, feature in self.model.features.items()}
         for lookup in lookups.values():
             require(self.non_finite == "allow" or lookup.weights_finite(), "ERANGE",
@@ -89,12 +96,21 @@ class Engine:
             tables = [feature.table for feature in self.model.features.values()]
             require(not tables or any(table.optimizer for table in tables), "EINVAL",
                     f"table {tables[0].name if tables else ''} has no optimizer")
-        else:
-            self._drain()
+        return lookups
+
+    def _count(self, lookups):
         for lookup in lookups.values():
-            lookup.feature.shape = lookup.shape
+            if self.fixed_shapes:
+                lookup.feature.shape = lookup.shape
             for key in lookup.counts:
                 lookup.feature.table.count(key)
+
+    def enqueue(self, features, replica=0, training=True):
+        rep = self._replica(replica)
+        lookups = self._lookups(features, training)
+        if not training:
+            self._drain()
+        self._count(lookups)
         batch = Batch(lookups, rep.enqueued + 1 if training else 0)
         rep.queue.append(batch)
         if training:
@@ -117,6 +133,11 @@ class Engine:
 
     # -- gradients -------------------------------------------------------
 
+    def answered(self, replica):
+        """Lookups of the batch that the replica's next gradients belong to."""
+        rep = self.replicas[replica]
+        return rep.training[min(rep.dequeued or rep.training)].lookups
+
     def _gradients(self, batch, gradients):
         for name in gradients:
             require(name in self.model.features, "ENOENT", f"no feature {name}")
@@ -137,8 +158,11 @@ class Engine:
             require(name in names, "ENOENT", f"no learning rate {name}")
         for name in names:
             require(name in rates, "EINVAL", f"learning rate {name} has no value")
-        for other, (_, agreed, _) in self.given.get(step, {}).items():
-            require(agreed == rates, "EINVAL",
+        for table in self.model.tables.values():
+            if table.optimizer:
+                table.optimizer.at(rates)
+        for other, given in self.given.get(step, {}).items():
+            require(given is None or given[1] == rates, "EINVAL",
                     f"learning rates {rates} are not those of replica {other}")
         return rates
 
@@ -151,20 +175,59 @@ class Engine:
                     require(self.non_finite != "error" or math.isfinite(g), "ERANGE",
                             f"step {step}: feature {name}, sample {s}, column {c}: gradient {g}")
 
-    def apply_gradients(self, gradients, replica=0, learning_rates=None, multiplier=1.0):
+    def _part(self, batch, gradients, learning_rates, multiplier):
+        """A replica's part of a step, once all of it is right; a discarded part is None."""
+        step = batch.step
+        flat = self._gradients(batch, gradients)
+        rates = self._rates(step, learning_rates or {})
+        require(math.isfinite(float(multiplier)), "ERANGE", f"multiplier {multiplier}")
+        require(all(part is None or part[2] == multiplier
+                    for part in self.given.get(step, {}).values()), "EINVAL",
+                "another multiplier than the other replicas'")
+        self._check_finite(step, flat)
+        return flat, rates, multiplier
+
+    def _oldest(self, replica):
         rep = self._replica(replica)
         require(rep.dequeued, "EPROTO",
                 f"replica {replica} has no dequeued training step without gradients")
-        step = rep.dequeued[0]
-        flat = self._gradients(rep.training[step], gradients)
-        rates = self._rates(step, learning_rates or {})
-        require(math.isfinite(float(multiplier)), "ERANGE", f"multiplier {multiplier}")
-        require(all(m == multiplier for _, _, m in self.given.get(step, {}).values()), "EINVAL",
-                "another multiplier than the other replicas'")
-        self._check_finite(step, flat)
-        rep.dequeued.pop(0)
-        self.given.setdefault(step, {})[replica] = (flat, rates, multiplier)
+        return rep, rep.dequeued[0]
+
+    def _give(self, step, replica, part):
+        self.given.setdefault(step, {})[replica] = part
         self._progress()
+
+    def apply_gradients(self, gradients, replica=0, learning_rates=None, multiplier=1.0):
+        rep, step = self._oldest(replica)
+        part = self._part(rep.training[step], gradients, learning_rates, multiplier)
+        rep.dequeued.pop(0)
+        self._give(step, replica, part)
+
+    def discard(self, replica=0):
+        rep, step = self._oldest(replica)
+        rep.dequeued.pop(0)
+        self._give(step, replica, None)
+
+    def update(self, features, gradients, replica=0, learning_rates=None, multiplier=1.0):
+        """Gradients of a batch that is not looked up."""
+        rep = self._replica(replica)
+        require(all(replica in self.given.get(step, {}) for step in rep.training), "ETIME",
+                f"replica {replica} has a batch that waits for gradients")
+        batch = Batch(self._lookups(features, True), rep.enqueued + 1)
+        part = self._part(batch, gradients, learning_rates, multiplier)
+        self._count(batch.lookups)
+        rep.enqueued = rep.looked_up = batch.step
+        rep.training[batch.step] = batch
+        self._give(batch.step, replica, part)
+
+    def told_gradients(self, features, gradients, replica, weighted):
+        """Norms by table of what an update would sum, and gradients of the weights of features."""
+        self._replica(replica)
+        lookups = self._lookups(features, True)
+        flat = self._gradients(Batch(lookups, 0), gradients)
+        self._drain()
+        return (table_norms(self.model, lookups, flat),
+                {name: weight_gradients(lookups[name], flat[name]) for name in weighted})
 
     # -- steps -----------------------------------------------------------
 
@@ -216,6 +279,8 @@ class Engine:
         """table -> row -> gradients in (replica, feature, sample, position) order."""
         rows = {name: {} for name in self.model.tables}
         for r, rep in enumerate(self.replicas):
+            if self.given[step][r] is None:
+                continue
             flat = self.given[step][r][0]
             for name, lookup in rep.training[step].lookups.items():
                 table = rows[lookup.feature.table.name]
@@ -224,7 +289,21 @@ class Engine:
         return rows
 
     def _update(self, step):
-        _, rates, multiplier = self.given[step][0]
+        parts = [part for part in self.given[step].values() if part is not None]
+        for rep in self.replicas:
+            if rep.training[step].out is None:      # nobody looked: it is as the update finds it
+                rep.training[step].hold()
+        if parts:
+            self._apply(step, *parts[0][1:])
+            self.updates += 1
+        for r, rep in enumerate(self.replicas):
+            for lookup in rep.training.pop(step).lookups.values():
+                if self.given[step][r] is not None:
+                    lookup.feature.table.count("ids", lookup.ids)
+        del self.given[step]
+        self.applied = step
+
+    def _apply(self, step, rates, multiplier):
         for name, rows in self._occurrences(step).items():
             table = self.model.tables[name]
             table.count("unique_ids", len(rows))
@@ -242,12 +321,6 @@ class Engine:
                 table.optimizer.touch(rates, table.parameters.row(row), slots,
                                       rows.get(row, []), self.updates - table.idle + 1,
                                       multiplier)
-        for rep in self.replicas:
-            for lookup in rep.training.pop(step).lookups.values():
-                lookup.feature.table.count("ids", lookup.ids)
-        del self.given[step]
-        self.applied = step
-        self.updates += 1
 
     def settle(self):
         """Apply every update that was handed in."""

@@ -20,6 +20,7 @@ import written
 FILE = (pathlib.Path(__file__).resolve().parents[2]
         / "firmware-loader" / "embeng" / "self-tests.txt")
 RUN = 256
+LANES = 16
 HEAD = """\
 # SPDX-License-Identifier: MIT
 # What every kernel variant must compute, to the bit: one training step each, lookup then
@@ -103,6 +104,22 @@ def ftrl(w, g, s, lr, h):
     return div(sub(clipped, linear), bottom), [acc, linear]
 
 
+def rowwise_adagrad(row, gradient, s, lr, h):
+    """A whole row, whose slot is one number; squares and their sums are exact or rounded in f64."""
+    lanes = [0.0] * LANES
+    for c, g in enumerate(gradient):
+        lanes[c % LANES] += g * g
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = [a + b for a, b in zip(lanes[:half], lanes[half:])]
+    acc = add(s[0], f32(lanes[0] / len(gradient)))
+    step = div(lr, add(root(acc), h["epsilon"]))
+    return [sub(w, mul(step, g)) for w, g in zip(row, gradient)], [acc]
+
+
+ROWWISE = (rowwise_adagrad,)
+
+
 def scale_of(combiner, weights):
     if combiner == "sum":
         return 1.0
@@ -144,13 +161,28 @@ class Test:
         self.h = {key: f32(value) for key, value in more.get("h", {}).items()}
         self.lr, self.step = f32(more.get("lr", 0.1)), more.get("step", 1)
         draw = random.Random(about)
-        self.table = more.get("table") or self.draw(draw, rows, -1, 1)
-        self.slots = [self.draw(draw, rows, low, high) for low, high in more.get("slots", ())]
-        self.gradients = self.draw(draw, len(bags), -1, 1)
+        self.table = more.get("table") or self.draw(draw, rows, -1, 1, dim)
+        width = 1 if optimizer in ROWWISE else dim
+        self.slots = [self.draw(draw, rows, low, high, width)
+                      for low, high in more.get("slots", ())]
+        self.gradients = self.draw(draw, len(bags), -1, 1, dim)
 
-    def draw(self, draw, rows, low, high):
-        return [[f32(low + (high - low) * draw.random()) for _ in range(self.dim)]
+    @staticmethod
+    def draw(draw, rows, low, high, width):
+        return [[f32(low + (high - low) * draw.random()) for _ in range(width)]
                 for _ in range(rows)]
+
+    def update(self, row, gradient, slots):
+        """Row and slots after the update."""
+        if self.optimizer in ROWWISE:
+            row, after = self.optimizer(row, gradient, [slot[0] for slot in slots], self.lr, self.h)
+            return row, [[value] for value in after]
+        out, columns = [], []
+        for c, g in enumerate(gradient):
+            w, after = self.optimizer(row[c], g, [slot[c] for slot in slots], self.lr, self.h)
+            out.append(w)
+            columns.append(after)
+        return out, [list(values) for values in zip(*columns)]
 
     def weights_of(self, sample):
         return self.weights[sample] if self.weights else [1.0] * len(self.bags[sample])
@@ -167,11 +199,10 @@ class Test:
         table = [list(row) for row in self.table]
         slots = [[list(row) for row in slot] for slot in self.slots]
         for row, its in terms.items():
-            for c, g in enumerate(summed(its, self.dim)):
-                table[row][c], after = self.optimizer(
-                    table[row][c], g, [slot[row][c] for slot in slots], self.lr, self.h)
-                for slot, value in zip(slots, after):
-                    slot[row][c] = value
+            table[row], after = self.update(table[row], summed(its, self.dim),
+                                            [slot[row] for slot in slots])
+            for slot, values in zip(slots, after):
+                slot[row] = values
         return out, table, slots
 
     def text(self):
@@ -239,6 +270,10 @@ def tests():
     yield Test("SGD; sqrtn; infinity takes part, NaN comes out", sgd, "sqrtn", 5, 2,
                [[0, 1], [0, 0]], table=[[math.inf, -math.inf, math.inf, 1.0, 0.0],
                                         [math.inf, 1.0, -math.inf, 1.0, -0.0]])
+    bags = bags_of(draw, (3, 9, 1, 6), 5)
+    yield Test("RowwiseAdagrad; mean with weights; sums over more lanes than one vector has",
+               rowwise_adagrad, "mean", 70, 5, bags, weights=weights_of(draw, bags),
+               slots=((0, 2),), h={"epsilon": 1e-8})
 
 
 if __name__ == "__main__":

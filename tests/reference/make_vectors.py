@@ -18,15 +18,19 @@ import sys
 
 import vecs_checkpoint
 import vecs_config
+import vecs_dynamic
 import vecs_errors
 import vecs_finite
+import vecs_free
 import vecs_frozen
+import vecs_gradients
 import vecs_hosts
 import vecs_inputs
 import vecs_keys
 import vecs_kinds
 import vecs_lookup
 import vecs_looks
+import vecs_max
 import vecs_model
 import vecs_optimizers
 import vecs_options
@@ -35,6 +39,7 @@ import vecs_policies
 import vecs_proto
 import vecs_quantization
 import vecs_replicas
+import vecs_rowwise
 import vecs_serving
 import vecs_settings
 import vecs_shapes
@@ -45,10 +50,11 @@ from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_replicas,
            vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers, vecs_kinds,
-           vecs_settings, vecs_proto, vecs_policies, vecs_serving, vecs_partition,
+           vecs_settings, vecs_proto, vecs_rowwise, vecs_policies, vecs_serving, vecs_partition,
            vecs_quantization, vecs_stacking, vecs_hosts, vecs_config,
-           vecs_keys, vecs_finite, vecs_frozen, vecs_looks)
-OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto)
+           vecs_keys, vecs_finite, vecs_frozen, vecs_looks, vecs_free, vecs_gradients, vecs_max,
+           vecs_dynamic)
+OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto, vecs_rowwise)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -16,7 +16,19 @@ import struct
 import sys
 
 SLOTS = {"sgd": [], "adagrad": ["accumulators"], "adagrad_momentum": ["accumulators", "momenta"],
-         "ftrl": ["accumulators", "linears"], "adam": ["momenta", "velocities"]}
+         "ftrl": ["accumulators", "linears"], "adam": ["momenta", "velocities"],
+         "rowwise_adagrad": ["accumulators"], "partial_rowwise_adam": ["momenta", "velocities"]}
+# Slots that have one number a row.
+ONE_NUMBER = {"rowwise_adagrad": ["accumulators"], "partial_rowwise_adam": ["velocities"]}
+
+
+def width_of(table, slot):
+    """Numbers of a row of the parameters or of a slot, which the index says, too."""
+    kind = table["optimizer"] and table["optimizer"]["kind"]
+    width = 1 if slot in ONE_NUMBER.get(kind, ()) else table["dim"]
+    if slot in table["slots"] and "slot_widths" in table:
+        assert table["slot_widths"][table["slots"].index(slot)] == width
+    return width
 
 
 def crc32c(data):
@@ -126,7 +138,8 @@ def read_shard(folder, index, entry):
     for name, tensor in header.items():
         begin, stop = tensor["data_offsets"]
         owner = owners[name]
-        shape = [owner["rows"], index["tables"][owner["table"]]["dim"]]
+        table = index["tables"][owner["table"]]
+        shape = [owner["rows"], width_of(table, name.rpartition("/")[2])]
         numbers = "delta" in owner and name.endswith("/row_numbers")
         if numbers:
             shape[1] = 1
@@ -167,14 +180,15 @@ def read_tables(folder, index):
     assert ("delta" in index["requires"]) == bool(deltas)
     for entry in base:
         number, count = entry["table"], entry["rows"]
-        dim = index["tables"][number]["dim"]
+        table = index["tables"][number]
         mine = order[at:at + count]
         assert {(t, host) for t, _, host in mine} == {(number, mine[0][2])}
         assert [row for _, row, _ in mine] == \
             [entry["first_row"] + stride * k for k in range(count)]
         at += count
         for name, values in read_shard(folder, index, entry).items():
-            whole = tables.setdefault(name, [None] * (index["tables"][number]["rows"] * dim))
+            dim = width_of(table, name.rpartition("/")[2])
+            whole = tables.setdefault(name, [None] * (table["rows"] * dim))
             for k, (_, row, _) in enumerate(mine):
                 whole[row * dim:(row + 1) * dim] = values[k * dim:(k + 1) * dim]
     assert at == len(order)
@@ -197,9 +211,9 @@ def put_deltas(folder, index, deltas, tables):
         assert numbers and 0 <= numbers[0] and numbers[-1] < table["rows"]
         assert len(tensors) == 1 + len(table["slots"])
         for name, values in tensors.items():
+            dim = width_of(table, name.rpartition("/")[2])
             for k, row in enumerate(numbers):
-                tables[name][row * table["dim"]:(row + 1) * table["dim"]] = \
-                    values[k * table["dim"]:(k + 1) * table["dim"]]
+                tables[name][row * dim:(row + 1) * dim] = values[k * dim:(k + 1) * dim]
 
 
 def main():
@@ -214,7 +228,7 @@ def main():
         for array, slot in enumerate(["parameters", *table["slots"]]):
             expected += 1
             want = [1000 * number + 100 * array + element + 0.5
-                    for element in range(table["rows"] * table["dim"])]
+                    for element in range(table["rows"] * width_of(table, slot))]
             assert tables[table["name"] + "/" + slot] == want, (table["name"], slot)
     assert len(tables) == expected == 6
     print(f"{expected} tensors in {len({f['name'] for f in index['files']})} files read as the page says")

@@ -18,13 +18,24 @@ class Sample:
 
 def scale_of(combiner, weights):
     """1/denominator of a bag; 0 where the denominator is 0."""
-    if combiner == "sum":
+    if combiner in ("sum", "max"):
         return 1.0
     if combiner == "mean":
         denominator = sum(weights)
     else:
         denominator = math.sqrt(sum(w * w for w in weights))
     return 1.0 / denominator if denominator else 0.0
+
+
+def first_largest(numbers):
+    """The position of the largest, of the first one of several; NaN is above all."""
+    best = 0
+    for k, x in enumerate(numbers):
+        if math.isnan(numbers[best]):
+            break
+        if math.isnan(x) or x > numbers[best]:
+            best = k
+    return best
 
 
 def _weights(feature, given, count):
@@ -116,23 +127,32 @@ def _limit(feature, sample, entry, counts):
     return [(min(max(i, 0), table.vocabulary_size - 1), weight)]
 
 
+def kept_ids(feature, sample, entry):
+    """The row that one id of a bag reads: a list of none or one (row, weight)."""
+    return _limit(feature, sample, entry, [])
+
+
 class Lookup:
     """One feature's part of a batch, checked; nothing of the model has moved."""
 
-    def __init__(self, feature, spec):
+    def __init__(self, feature, spec, empty_ok=True):
         forms = [form for form in FORMS if form in spec]
         require(len(forms) == 1, "EINVAL", f"feature {feature.name}: one input form")
+        require(feature.table.combiner != "max" or "weights" not in spec, "EINVAL",
+                f"feature {feature.name}: the combiner max takes no weights")
         bags, lead = FORMS[forms[0]](feature, spec)
         length = feature.max_sequence_length
         sequence = (length > 0 and feature.output_shape is None and len(lead) == 1
                     and forms[0] != "dense")
         if sequence:
             lead = lead + [length]
-        self.feature = feature
+        self.feature, self.empty_ok = feature, empty_ok
         self.ids = 0
         self.counts = []
         self.shape = self._shape(lead)
         self.weights = [w for bag in bags for _, w in bag]
+        self.bags = bags          # as they were given
+        self.weighs = forms[0] != "dense" and not sequence
         bags = [self._take(s, bag, length if sequence else math.inf)
                 for s, bag in enumerate(bags)]
         if sequence:
@@ -155,7 +175,7 @@ class Lookup:
     def _shape(self, lead):
         """An input of rank 1 or 2 fills a shape of higher rank; else 0 matches any length."""
         fixed, name = self.feature.shape, self.feature.name
-        require(all(lead), "EINVAL", f"feature {name}: the input is empty")
+        require(self.empty_ok or all(lead), "EINVAL", f"feature {name}: the input is empty")
         if fixed is None:
             return lead
         if len(lead) <= 2 and len(lead) < len(fixed):
@@ -172,8 +192,27 @@ class Lookup:
     def weights_finite(self):
         return all(math.isfinite(w) for w in self.weights)
 
+    def _rows(self, sample):
+        table = self.feature.table
+        return [[0.0] * table.dim if r is None else table.read(r) for r, _ in sample.entries]
+
+    def hold(self):
+        """Finds the positions of the bags that hold the largest numbers of the rows as they are now."""
+        self.holders = []
+        for sample in self.samples:
+            rows = self._rows(sample)
+            self.holders.append([first_largest(column) for column in zip(*rows)])
+
+    def _largest(self):
+        dim = self.feature.table.dim
+        for sample, holders in zip(self.samples, self.holders):
+            rows = self._rows(sample)
+            yield [rows[k][c] for c, k in enumerate(holders)] if rows else [0.0] * dim
+
     def activations(self):
         table = self.feature.table
+        if table.combiner == "max":
+            return list(self._largest())
         out = []
         for sample in self.samples:
             acc = [0.0] * table.dim
@@ -183,8 +222,17 @@ class Lookup:
             out.append([sample.scale * a for a in acc])
         return out
 
+    def _held(self, gradient):
+        for sample, holders, g in zip(self.samples, self.holders, gradient):
+            for k, (r, _) in enumerate(sample.entries):
+                if r is not None:
+                    yield r, [x if holder == k else 0.0 for x, holder in zip(g, holders)]
+
     def occurrences(self, gradient):
         """(row, gradient of that row) in (sample, position) order."""
+        if self.feature.table.combiner == "max":
+            yield from self._held(gradient)
+            return
         for sample, g in zip(self.samples, gradient):
             for r, w in sample.entries:
                 if r is not None:

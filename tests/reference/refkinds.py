@@ -3,8 +3,8 @@
 
 A kind is a class with DEFAULTS, SLOTS (name -> hyperparameter or number that the
 slot starts with), IDLE (a gradient of 0 changes nothing), check() of the
-hyperparameters, and update() of one element: step is the number of this update,
-from 1. A new one is added to KINDS; nothing else needs to know it.
+hyperparameters, and update() of one element, or update_row() of one row as in
+refrows.py: step is the number of this update, from 1. A new one is added to KINDS; nothing else needs to know it.
 """
 
 import math
@@ -12,6 +12,7 @@ import math
 from refchecks import above_0, below_1, finite, from_0, to_0, up_to_1
 from referror import require
 from refproto import PROTO_KINDS
+from refrows import ROW_KINDS
 
 
 class Sgd:
@@ -29,18 +30,19 @@ class Sgd:
 
 
 class Adagrad:
-    DEFAULTS = {"learning_rate": 0.001, "initial_accumulator_value": 0.1}
+    DEFAULTS = {"learning_rate": 0.001, "initial_accumulator_value": 0.1, "epsilon": 0.0}
     SLOTS = {"accumulators": "initial_accumulator_value"}
     IDLE = True
 
     @staticmethod
     def check(h, where):
-        above_0(h, "initial_accumulator_value", where)
+        from_0(h, "epsilon", where)
+        (from_0 if h["epsilon"] else above_0)(h, "initial_accumulator_value", where)
 
     @staticmethod
     def update(h, lr, w, g, slots, step):
         a = slots["accumulators"] + g * g
-        return w - lr * g / math.sqrt(a), {"accumulators": a}
+        return w - lr * g / (math.sqrt(a) + h["epsilon"]), {"accumulators": a}
 
 
 class AdagradMomentum:
@@ -106,7 +108,8 @@ class Ftrl:
 
 class Adam:
     DEFAULTS = {"learning_rate": 0.001, "beta_1": 0.9, "beta_2": 0.999, "epsilon": None,
-                "lazy_adam": True, "sum_inside_sqrt": True, "bias_correction": False}
+                "lazy_adam": True, "sum_inside_sqrt": True, "bias_correction": False,
+                "epsilon_hat": False}
     SLOTS = {"momenta": 0.0, "velocities": 0.0}
     IDLE = False
 
@@ -125,7 +128,10 @@ class Adam:
         b1, b2, epsilon = h["beta_1"], h["beta_2"], h["epsilon"]
         m = b1 * slots["momenta"] + (1 - b1) * g
         v = b2 * slots["velocities"] + (1 - b2) * g * g
-        if h["bias_correction"]:
+        if h["bias_correction"] and h["epsilon_hat"]:
+            # as they name it in section 2: epsilon hat beside the root that is not corrected
+            u = m / (1 - b1 ** step) * math.sqrt(1 - b2 ** step) / (math.sqrt(v) + epsilon)
+        elif h["bias_correction"]:
             # as Kingma and Ba print it: both moments corrected, then epsilon beside the root
             u = m / (1 - b1 ** step) / (math.sqrt(v / (1 - b2 ** step)) + epsilon)
         elif h["sum_inside_sqrt"]:
@@ -136,4 +142,4 @@ class Adam:
 
 
 KINDS = {"sgd": Sgd, "adagrad": Adagrad, "adagrad_momentum": AdagradMomentum, "ftrl": Ftrl,
-         "adam": Adam, **PROTO_KINDS}
+         "adam": Adam, **PROTO_KINDS, **ROW_KINDS}

@@ -6,7 +6,7 @@ import math
 from referror import require
 from refoptim import Optimizer
 
-COMBINERS = ("sum", "mean", "sqrtn")
+COMBINERS = ("sum", "mean", "sqrtn", "max")
 POLICIES = ("error", "clamp", "drop", "zero")
 
 
@@ -18,7 +18,8 @@ FROM_0 = {
     "proximal_adagrad": ("accumulators",), "laprop": ("nu",), "proximal_yogi": ("v",),
     "bounded_adagrad": ("accumulators",), "online_yogi": ("vs",),
     "frequency_aware_adagrad": ("accumulators", "counters"),
-    "mdl_adagrad_light": ("accumulators",)}
+    "mdl_adagrad_light": ("accumulators",), "rowwise_adagrad": ("accumulators",),
+    "partial_rowwise_adam": ("velocities",)}
 
 
 def numbers_of(matrix):
@@ -125,7 +126,9 @@ class Table:
         names = self.optimizer.rule.SLOTS if self.optimizer else {}
         for name in given:
             require(name in names, "ENOENT", f"table {self.name}: no slot {name}")
-        return {name: Matrix(self.dim, given.get(name, {"fill": self.optimizer.slot_start(name)}))
+        single = getattr(self.optimizer.rule, "ONE_NUMBER", ()) if self.optimizer else ()
+        return {name: Matrix(1 if name in single else self.dim,
+                             given.get(name, {"fill": self.optimizer.slot_start(name)}))
                 for name in names}
 
     def read(self, r):

@@ -296,6 +296,8 @@ def partition(model, features, spec):
     """Returns all that a partition step must give."""
     for name in features:
         require(name in model.features, "ENOENT", f"there is no feature {name}")
+    for table in model.tables.values():
+        require(table.combiner != "max", "ENOTSUP", f"table {table.name}: the combiner max")
     o = Options(spec)
     cores, columns = collect(model, features, o)
     require(columns <= 2**31, "ERANGE", f"a stack of {columns} rows")

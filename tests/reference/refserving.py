@@ -7,7 +7,7 @@ are left out, what becomes a sequence and which shape comes out differ on purpos
 
 import math
 
-from refinput import FORMS, scale_of
+from refinput import FORMS, first_largest, scale_of
 from refmodel import Feature
 from referror import require
 
@@ -23,6 +23,11 @@ def _combine(feature, bags):
     """Each bag's combination; zeros of an empty one."""
     out = []
     for s, bag in enumerate(bags):
+        if feature.table.combiner == "max":
+            columns = zip(*[_row(feature, s, i) for i, _ in bag])
+            out.append([column[first_largest(column)] for column in columns]
+                       or [0.0] * feature.table.dim)
+            continue
         scale = scale_of(feature.table.combiner, [w for _, w in bag])
         total = [0.0] * feature.table.dim
         for i, w in bag:
@@ -97,6 +102,8 @@ def _nest(rows, shape):
 
 def _one(feature, spec, allow=False):
     """allow: the model takes weights that are not finite."""
+    require(feature.table.combiner != "max" or "weights" not in spec, "EINVAL",
+            f"feature {feature.name}: the combiner max takes no weights")
     if "weights" in spec and feature.output_shape is None:
         require(not feature.max_sequence_length, "EINVAL",
                 f"feature {feature.name}: a sequence feature takes no weights")

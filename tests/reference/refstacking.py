@@ -114,6 +114,8 @@ def describe(tables, model, grid):
 def stacking(model, spec):
     """Returns all that a stacking step must give."""
     grid = Grid(spec)
+    for table in model.tables.values():
+        require(table.combiner != "max", "ENOTSUP", f"table {table.name}: the combiner max")
     for feature in model.features.values():
         samples_of(feature)
     stacks = []

@@ -37,7 +37,7 @@ def numbers(count, seed):
 def nested(flat, shape):
     if len(shape) == 1:
         return list(flat)
-    part = len(flat) // shape[0]
+    part = math.prod(shape[1:])
     return [nested(flat[i * part:(i + 1) * part], shape[1:]) for i in range(shape[0])]
 
 
@@ -120,6 +120,32 @@ class Vector:
         self._step("apply_gradients", body,
                    lambda: self.engine.apply_gradients(gradients, replica, rates, **given), error)
 
+    def update(self, features, gradients=None, replica=0, rates=None, error=None,
+               multiplier=None):
+        """Gradients of a batch that is not looked up."""
+        gradients = gradients or {}
+        body = self._body(replica, features=features, gradients=gradients)
+        if rates is not None:
+            body["learning_rates"] = rates
+        given = {} if multiplier is None else {"multiplier": multiplier}
+        body.update(given)
+        self._step("update", body, lambda: self.engine.update(features, gradients, replica, rates,
+                                                              **given), error)
+
+    def discard(self, replica=0, error=None):
+        self._step("discard", self._body(replica), lambda: self.engine.discard(replica), error)
+
+    def told(self, features, gradients, weights=(), replica=0, error=None, **tolerance):
+        """Norms of gradients, and the gradients of the weights of these features, without a step."""
+        body = self._body(replica, features=features, gradients=gradients,
+                          weights={name: [] for name in weights})
+        out = self._step("expect_gradients", body, lambda: self.engine.told_gradients(
+            features, gradients, replica, weights), error)
+        if out is not None:
+            body["norm"] = rounded(math.hypot(*out[0].values()))
+            body["tables"], body["weights"] = rounded(out[0]), rounded(out[1])
+        body.update(tolerance)
+
     def table(self, table="t", slot=None, rows=None, error=None, **tolerance):
         body = {"table": table}
         if slot:
@@ -189,12 +215,12 @@ class Vector:
                 **({} if optimizer else {"optimizer": False})}
         self._step("reopen", body, lambda: self.engine.reopen(engine, optimizer), error)
 
-    def grads(self, seed, *names):
-        """Gradients of these features (default all), shaped as the first batch fixed them."""
-        features = self.engine.model.features
+    def grads(self, seed, *names, replica=0):
+        """Gradients of these features (default all), shaped as the batch that is answered next."""
+        features, lookups = self.engine.model.features, self.engine.answered(replica)
         out = {}
         for k, name in enumerate(names or features):
-            shape = features[name].shape + [features[name].table.dim]
+            shape = lookups[name].shape + [features[name].table.dim]
             out[name] = nested(numbers(math.prod(shape), seed + k), shape)
         return out
 

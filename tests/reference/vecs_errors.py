@@ -9,12 +9,13 @@ from vecbuild import Vector, adagrad, dense, feature, ragged, sparse, splits, ta
 
 ROWS = 16
 NAME = "friends"
+FIXED = {"fixed_shapes": True}
 
 
-def vector(name, about, good, bad, **more):
+def vector(name, about, good, bad, engine=None, **more):
     """bad: (input, errno or None, further strings of the message); the last for inference too."""
     v = Vector("error_" + name, about, [table(rows=ROWS, dim=2, optimizer=adagrad())],
-               [feature(NAME, **more)])
+               [feature(NAME, **more)], engine)
     v.train({NAME: good}, seed=1)
     for source, errno, contains in bad:
         error = {**({"errno": errno} if errno else {}), "contains": [NAME, *contains]}
@@ -116,20 +117,23 @@ def dense_shape():
 
 
 def batch_size():
-    return vector("batch_size_changes", "The first batch fixes the batch size: another one is "
-                  "refused, in every form.", ragged([[1], [2], [3]]), [
+    return vector("batch_size_changes", "With fixed_shapes the first batch fixes the batch size: "
+                  "another one is refused, in every form, and one without samples.",
+                  ragged([[1], [2], [3]]), [
+                      (ragged([]), "EINVAL", ["empty"]),
                       (ragged([[1], [2]]), "EINVAL", []),
                       (ragged([[1], [2], [3], [4]]), "EINVAL", []),
                       (splits([1], [0, 1]), "EINVAL", []),
                       (dense([1, 2]), "EINVAL", []),
-                      (sparse([[0, 0]], [1], [4, 2]), "EINVAL", [])])
+                      (sparse([[0, 0]], [1], [4, 2]), "EINVAL", [])], FIXED)
 
 
 def sequence_batch():
-    return vector("sequence_batch_size", "A sequence feature too keeps its batch size, and its "
-                  "ids are checked.", ragged([[1, 2, 3], [4]]), [
+    return vector("sequence_batch_size", "With fixed_shapes a sequence feature too keeps its batch "
+                  "size, and its ids are checked.", ragged([[1, 2, 3], [4]]), [
                       (ragged([[1], [2], [3]]), "EINVAL", []),
-                      (ragged([[1, 16], [2]]), "ERANGE", ["16"])], max_sequence_length=2)
+                      (ragged([[1, 16], [2]]), "ERANGE", ["16"])], FIXED,
+                  max_sequence_length=2)
 
 
 def output_shape():
@@ -142,7 +146,7 @@ def output_shape():
 
 def first_batch():
     v = Vector("error_first_batch_fixes_nothing", "A refused first batch does not fix the batch "
-               "size.", [table()], [feature("likes"), feature("views")])
+               "size.", [table()], [feature("likes"), feature("views")], FIXED)
     v.enqueue({"likes": dense([1, 2, 3]), "views": dense([1, 2, 33])},
               error={"errno": "ERANGE", "contains": ["views", "33"]})
     v.train({"likes": dense([1, 2]), "views": ragged([[1], [], [5, 6], [0]])})

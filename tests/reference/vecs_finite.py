@@ -5,8 +5,9 @@ from refmodel import FROM_0
 from vecbuild import Vector, adagrad, dense, feature, ragged, sgd, table
 from vecs_optimizers import ALL as BASE
 from vecs_proto import ALL as PROTO
+from vecs_rowwise import ALL as ROWWISE
 
-ALL = {"adagrad": adagrad(), **BASE, **PROTO}
+ALL = {"adagrad": adagrad(), **BASE, **PROTO, **ROWWISE}
 BAD = {"nan": "nan", "inf": "inf", "minus_inf": "-inf"}
 REFUSED = {"errno": "ERANGE"}
 

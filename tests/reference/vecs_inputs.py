@@ -75,8 +75,8 @@ def all_forms():
 
 
 def forms_may_change():
-    v = Vector("input_form_may_change", "The batch size is fixed by the first batch, the form of "
-               "the input is not.", [table(combiner="sum")], [feature()])
+    v = Vector("input_form_may_change", "Batches may come in any form, one after "
+               "another.", [table(combiner="sum")], [feature()])
     v.train({"f": ragged([[1, 2], [3], []])}, seed=1)
     v.train({"f": sparse([[0, 0], [2, 1]], [4, 5], [3, 2])}, seed=2)
     v.train({"f": dense([6, 6, 0])}, seed=3)

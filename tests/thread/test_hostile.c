@@ -8,6 +8,7 @@
 
 #include "runtime/src/session/session.h"
 #include "session_help.h"
+#include "embeng/preprocess.h"
 
 #define IDS 256
 #define ROUNDS 300

@@ -47,11 +47,29 @@ for header in $headers; do
 		try "$label as C++17" "$header" g++ $include "$width" -std=c++17 -x c++
 	done
 done
+try "for a parser, without EMBENG_API" "$root/runtime/include/embeng.h" gcc $include -DEMBENG_API= \
+	-std=c11 -pedantic -x c
 # A program that drives the rings itself has both sides' headers in one file.
 printf '#include <embeng.h>\n#include "embeng_accel.h"\n#include "embeng_regs.h"\n' \
 	>"${both:=$(mktemp)}"
 try "all together as C11" "$both" gcc $include -std=c11 -pedantic -x c
 try "all together as C++17" "$both" g++ $include -std=c++17 -x c++
+# Structures with their size set, where the language has designators.
+cat >"$both" <<'END'
+#pragma once
+#include <embeng.h>
+int is_sized(void);
+int is_sized(void)
+{
+	struct embeng_error e = EMBENG_INIT(embeng_error);
+	struct embeng_table_config t = EMBENG_INIT(embeng_table_config, .name = "t", .dim = 3);
+
+	return e.size == sizeof(e) && t.dim == 3;
+}
+END
+try "EMBENG_INIT as C99" "$both" gcc $include -std=c99 -pedantic -x c
+try "EMBENG_INIT as C++20" "$both" g++ $include -std=c++20 -pedantic -Wno-missing-field-initializers \
+	-x c++
 rm -f "$both"
 echo "1..$number"
 exit $failed

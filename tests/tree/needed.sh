@@ -1,22 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The library loads no more than what a process of a framework can have beside its own: the C library,
-# libdrm, libpci, libudev and the small runtime of protobuf-c. A sanitizer's runtime is the build's.
-# usage: needed.sh LIBRARY
+# The library makes a process load the C library and what its options need, and nothing under the
+# GPL: libdrm and libudev reach devices behind the driver, the small runtime of protobuf-c reads
+# protobufs. A sanitizer's runtime is the build's.
+# usage: needed.sh LIBRARY [accel] [protobuf]: the options that the library was built with
 set -eu
 
-found=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')
+library=$1
+shift
+found=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')
 if [ -z "$found" ]; then
-	echo "needed: $1 names no library that it loads, not even the C library" >&2
+	echo "needed: $library names no library that it loads, not even the C library" >&2
 	exit 1
 fi
 for name in $found; do
-	case $name in
+	case $name:" $* " in
 	libc.so.* | libm.so.* | ld-linux*.so.* | libpthread.so.* | libdl.so.*) ;;
-	libdrm.so.* | libpci.so.* | libudev.so.* | libprotobuf-c.so.*) ;;
+	libdrm.so.*:*" accel "* | libudev.so.*:*" accel "*) ;;
+	libprotobuf-c.so.*:*" protobuf "*) ;;
 	libasan.so.* | libubsan.so.* | libtsan.so.* | libgcc_s.so.* | libclang_rt.*) ;;
 	*)
-		echo "needed: $1 loads $name, which every program with the library would load, too" >&2
+		echo "needed: $library loads $name, which every program with the library would load, too" >&2
 		exit 1
 		;;
 	esac

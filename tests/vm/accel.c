@@ -14,15 +14,22 @@
 #include <time.h>
 #include <unistd.h>
 
-int accel_open_path(char *path, size_t room)
+bool accel_find(char *path, size_t room)
 {
 	glob_t found;
-	int fd;
 
-	ck_assert_msg(!glob("/sys/bus/pci/drivers/embeng/*/accel/accel*", 0, NULL, &found),
-		      "the driver has no device");
+	if (glob("/sys/bus/pci/drivers/embeng/*/accel/accel*", 0, NULL, &found))
+		return false;
 	snprintf(path, room, "/dev/accel/%s", strrchr(found.gl_pathv[0], '/') + 1);
 	globfree(&found);
+	return true;
+}
+
+int accel_open_path(char *path, size_t room)
+{
+	int fd;
+
+	ck_assert_msg(accel_find(path, room), "the driver has no device");
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
 	return fd;
@@ -229,6 +236,17 @@ void accel_works(void)
 	accel_push(&ring, (struct embeng_cmd){.cookie = 41});
 	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 41);
 	close(fd);
+}
+
+uint64_t accel_number(const char *path)
+{
+	unsigned long long value;
+	FILE *file = fopen(path, "re");
+
+	ck_assert_msg(file, "%s: %s", path, strerror(errno));
+	ck_assert_msg(fscanf(file, "%llu", &value) == 1, "%s has no number", path);
+	fclose(file);
+	return value;
 }
 
 void accel_write(const char *path, const char *text)

@@ -22,6 +22,8 @@ struct ring {
 	uint32_t sq_tail, cq_head;
 };
 
+/* Finds the name of the driver's first accel node. Return: false when there is none. */
+bool accel_find(char *path, size_t room);
 /* Opens the first accel node of the driver; fails the test when there is none. */
 int accel_open(void);
 /* accel_open() that also returns the name of the node. */
@@ -79,6 +81,9 @@ struct embeng_accel_health accel_health(int fd);
 
 /* Checks that a new context takes a command and completes it. */
 void accel_works(void);
+
+/* Reads the number that a file begins with, or fails the test. */
+uint64_t accel_number(const char *path);
 
 /* Writes @text, all of it, or fails the test. */
 void accel_write(const char *path, const char *text);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who signs firmware, what is refused and what it costs, the recovery image and the rollback limit, in
-# a virtual machine. Speaks TAP. Keys are made here.
+# The driver and the emulated device check who signed firmware: images that are refused cost nothing,
+# the recovery image boots, and the rollback limit holds. In a virtual machine, with keys that are
+# made here. Speaks TAP.
 # usage: tests/vm/run -- tests/vm/firmware.sh BUILD-FOLDER
 set -u
 

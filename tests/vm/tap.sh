@@ -2,6 +2,7 @@
 # shellcheck shell=sh
 # Tests in a virtual machine as TAP. Sourced, with the build folder in $build.
 number=0 failed=0
+within= # a command that programs run under, such as timeout
 folder=$(mktemp -d) || exit 1
 
 report()
@@ -29,11 +30,15 @@ program()
 {
 	program=$1
 	shift
-	CK_TAP_LOG_FILE_NAME="$folder/tap" CK_DEFAULT_TIMEOUT=120 "$build/tests/vm/$program" "$@" \
+	: >"$folder/tap"
+	CK_TAP_LOG_FILE_NAME="$folder/tap" CK_DEFAULT_TIMEOUT=120 $within "$build/tests/vm/$program" "$@" \
 		>"$folder/out" 2>&1
+	status=$?
 	grep '^#' "$folder/out"
 	grep -E '^(ok|not ok)' "$folder/tap" >"$folder/lines"
 	[ -s "$folder/lines" ] || report no "$program runs"
+	[ $status -eq 0 ] || grep -q '^not ok' "$folder/lines" ||
+		report no "$program runs to its end (exit status $status)"
 	while read -r line; do
 		name=$(echo "$line" | cut -d: -f3)
 		echo "$line" >"$folder/out"

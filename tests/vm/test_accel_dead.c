@@ -98,17 +98,6 @@ static size_t read_files(const char *pattern)
 	return count;
 }
 
-static uint64_t read_number(const char *path)
-{
-	char text[64] = "";
-	int file = open(path, O_RDONLY);
-
-	ck_assert_int_ge(file, 0);
-	ck_assert_int_gt(read(file, text, sizeof(text) - 1), 0);
-	close(file);
-	return strtoull(text, NULL, 10);
-}
-
 static void query_all(void)
 {
 	for (uint32_t what = 0; what <= EMBENG_ACCEL_QUERY_READINGS; what++) {
@@ -124,7 +113,7 @@ static void query_all(void)
 START_TEST(test_monitoring)
 {
 	char fdinfo[64];
-	uint64_t commands = read_number(FUNCTION "counters/commands");
+	uint64_t commands = accel_number(FUNCTION "counters/commands");
 
 	accel_write(HANG_MS, "1000");
 	die();
@@ -144,13 +133,13 @@ START_TEST(test_monitoring)
 	query_all();
 	close(accel_open());
 	expect_still_away("open and close");
-	ck_assert_uint_ge(read_number(FUNCTION "counters/commands"), commands);
-	ck_assert_uint_gt(read_number(FUNCTION "readings_age_ms"), 0);
+	ck_assert_uint_ge(accel_number(FUNCTION "counters/commands"), commands);
+	ck_assert_uint_gt(accel_number(FUNCTION "readings_age_ms"), 0);
 	ck_assert_uint_gt(readings().age_ns, 0);
 	ck_assert_uint_eq(readings().resetting, 1);
 	expect_still_away("all");
 	await_return();
-	ck_assert_uint_eq(read_number(FUNCTION "readings_age_ms"), 0);
+	ck_assert_uint_eq(accel_number(FUNCTION "readings_age_ms"), 0);
 	ck_assert_uint_eq(readings().age_ns, 0);
 }
 END_TEST
@@ -307,6 +296,60 @@ START_TEST(test_kill)
 	for (size_t i = 0; i < CALLS; i++)
 		ck_assert_int_eq(waitpid(children[i], NULL, 0), children[i]);
 	expect_still_away("the death of programs");
+	/*
+	 * Nor did any of them wait until the device had no more time for its answer. The reset that
+	 * such a wait asks for begins a moment after it.
+	 */
+	if (!_i)
+		sleep(2);
+	ck_assert_uint_eq(readings().resetting, (uint32_t)_i);
+	accel_write(HANG_MS, "1000");
+	await_return();
+}
+END_TEST
+
+static int give_nop(const struct ring *ring)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = 1,
+					  .stride = sizeof(cmd),
+					  .commands = (uintptr_t)&cmd,
+					  .cq_head = ring->cq_head};
+
+	return accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg);
+}
+
+/*
+ * A queue is being destroyed, and who destroys it is killed before the device has answered: it takes
+ * nothing more from others that have the file, though the device may have it still.
+ */
+START_TEST(test_destroyer_is_killed)
+{
+	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	struct own own = {.fd = fd, .ring = ring};
+	pid_t child;
+
+	accel_give(fd, &ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP});
+	accel_take(fd, &ring);
+	accel_write(HANG_MS, "0");
+	die();
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		destroy_queue(&own);
+		pause();
+	}
+	/* Until the ring is taken away from programs. */
+	while (embeng_observe_cq_tail(&accel_header(&ring)->cq_tail))
+		usleep(1000);
+	await_sleep(child);
+	ck_assert_int_eq(give_nop(&ring), -ENOENT);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert_int_eq(give_nop(&ring), -ENOENT);
+	ck_assert_int_eq(accel_wait(fd, &ring, 1), -ENOENT);
+	expect_still_away("the death of a destroyer");
 	accel_write(HANG_MS, "1000");
 	await_return();
 }
@@ -317,6 +360,7 @@ static void add(TCase *tcase)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_monitoring);
 	tcase_add_loop_test(tcase, test_kill, 0, 2);
+	tcase_add_test(tcase, test_destroyer_is_killed);
 }
 
 int main(void)

@@ -93,16 +93,19 @@ END_TEST
 START_TEST(test_order_of_fences)
 {
 	struct embeng_accel_sync first = train_sync(t.fd, 0), second = train_sync(t.fd, 0);
+	struct embeng_accel_sync refused = train_sync(t.fd, 0);
 	struct embeng_cmd wrong = train_lookup(&t, 0, 7);
 
 	ck_assert_int_eq(give(&t.input[0], train_nop(300000), NULL, &first), 0);
-	ck_assert_int_eq(give(&t.input[0], wrong, NULL, NULL), 0);
+	ck_assert_int_eq(give(&t.input[0], wrong, NULL, &refused), 0);
 	ck_assert_int_eq(
 		give(&t.input[0], (struct embeng_cmd){.arg = EMBENG_STATUS_KEY}, NULL, &second), 0);
 	ck_assert_uint_eq(accel_take(t.fd, &t.input[0]).status, EMBENG_STATUS_STEP_ORDER);
+	ck_assert_int_eq(train_status(t.fd, refused), 0);
 	ck_assert_int_eq(train_status(t.fd, first), 0);
 	expect(second, -EACCES);
 	ck_assert_int_eq(train_status(t.fd, first), 1);
+	ck_assert_int_lt(train_status(t.fd, refused), 0);
 }
 END_TEST
 
@@ -111,12 +114,15 @@ START_TEST(test_failed_in_fence)
 {
 	struct embeng_accel_sync in = train_sync(t.fd, 0), out = train_sync(t.fd, 0);
 	struct embeng_cmd slow = train_nop(200000);
+	struct embeng_cqe cqe;
 
 	slow.arg |= EMBENG_STATUS_ROW;
 	ck_assert_int_eq(give(&t.transfer, slow, NULL, &in), 0);
 	ck_assert_int_eq(give(&t.input[0], train_lookup(&t, 0, 1), &in, &out), 0);
 	expect(out, -ERANGE);
-	ck_assert_uint_eq(accel_take(t.fd, &t.input[0]).status, EMBENG_STATUS_ABORTED);
+	cqe = accel_take(t.fd, &t.input[0]);
+	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_ABORTED);
+	ck_assert_uint_eq(cqe.cookie, 1);
 	/* The same when it had failed before. */
 	ck_assert_int_eq(give(&t.input[0], train_lookup(&t, 0, 1), &in, &out), 0);
 	expect(out, -ERANGE);

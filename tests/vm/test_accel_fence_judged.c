@@ -62,6 +62,8 @@ START_TEST(test_all_replicas_come_first)
 		ck_assert_int_eq(train_await(t.fd, out), 0);
 	}
 	ck_assert_int_eq(give(&t.gradient[0], train_update(&t, 0, 1), NULL, &out), -EAGAIN);
+	/* An update that was refused does not count as one that came first. */
+	ck_assert_int_eq(give(&t.gradient[1], train_update(&t, 1, 1), NULL, &out), -EAGAIN);
 	ck_assert_int_eq(give(&t.gradient[0], train_update(&t, 0, 1), NULL, NULL), 0);
 	ck_assert_int_eq(give(&t.input[1], train_lookup(&t, 1, 2), NULL, &out), -EAGAIN);
 	ck_assert_int_eq(give(&t.gradient[1], train_update(&t, 1, 1), NULL, &out), 0);

@@ -199,8 +199,10 @@ START_TEST(test_context)
 	REFUSED(EINVAL, other, CREATE);
 	arg = (struct embeng_accel_context_create){.regions = caps(fd).regions + 1};
 	REFUSED(EINVAL, other, CREATE);
+	arg.regions = UINT32_MAX;
+	REFUSED(EINVAL, other, CREATE);
 	ck_assert_uint_eq(accel_state(other).status, EMBENG_ACCEL_CONTEXT_NONE);
-	arg.regions--;
+	arg.regions = caps(fd).regions;
 	ck_assert_int_eq(accel_call(other, CREATE, &arg), 0);
 	close(other);
 }

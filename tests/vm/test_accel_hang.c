@@ -278,7 +278,8 @@ START_TEST(test_blocked_is_no_hang)
 }
 END_TEST
 
-START_TEST(test_full_is_no_hang)
+/* Gives commands until the ring of completions is full, and more wait behind them. Return: how many. */
+static uint32_t fill_ring(void)
 {
 	uint32_t pushed = 0;
 
@@ -287,22 +288,52 @@ START_TEST(test_full_is_no_hang)
 		if (ring.sq_tail - embeng_observe_sq_head(&accel_header(&ring)->sq_head) < 16)
 			accel_push(&ring, nop(pushed++));
 	}
+	ck_assert_uint_gt(pushed, 32);
+	return pushed;
+}
+
+START_TEST(test_full_is_no_hang)
+{
+	uint32_t pushed = fill_ring();
+
 	usleep(LONG_US);
 	expect_queue_resets(0);
-	ck_assert_uint_gt(pushed, 32);
 	for (uint32_t i = 0; i < pushed; i++)
 		expect(i, EMBENG_STATUS_OK);
 }
 END_TEST
 
+/*
+ * A reset completes what has room in the ring. Completions that its program has not read stay, and
+ * the commands for which there is no room are done when it has.
+ */
+START_TEST(test_reset_of_a_full_queue)
+{
+	uint32_t pushed = fill_ring();
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_QUEUE,
+					 .queue = ring.made.queue};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	expect_queue_resets(1);
+	for (uint32_t i = 0; i < pushed; i++)
+		expect(i, EMBENG_STATUS_OK);
+}
+END_TEST
+
+/* One look finds a lost completion, and a context that is made starts the work that looks. */
 START_TEST(test_looks_can_be_turned_off)
 {
 	accel_write(HANG_MS, "0");
 	sleep(1);
 	open_ring(1);
-	arm_for_queue("stall_queue");
+	arm_for_queue("drop_completion");
 	accel_give(fd, &ring, nop(10));
-	usleep(LONG_US);
+	accel_give(fd, &ring, nop(11));
+	expect(11, EMBENG_STATUS_OK);
+	for (int i = 0; i < 5; i++) {
+		accel_works();
+		usleep(200000);
+	}
 	expect_queue_resets(0);
 	accel_write(HANG_MS, "1000");
 	expect(10, EMBENG_STATUS_HUNG);
@@ -511,6 +542,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, test_delay_is_no_hang, 0, 2);
 	tcase_add_loop_test(tcase, test_blocked_is_no_hang, 0, 2);
 	tcase_add_test(tcase, test_full_is_no_hang);
+	tcase_add_test(tcase, test_reset_of_a_full_queue);
 	tcase_add_test(tcase, test_looks_can_be_turned_off);
 	tcase_add_test(tcase, test_nonsense_in_the_header);
 	tcase_add_loop_test(tcase, test_nonsense_hides_no_hang, 0, 2);

@@ -117,6 +117,8 @@ START_TEST(test_commands_with_stale_keys)
 	struct embeng_mem stale = accel_bind(fd, bo.handle, READ), key;
 
 	ck_assert_int_eq(unbind(fd, stale), 0);
+	ck_assert_int_eq(submit(&validated, stale), -ENOENT);
+	ck_assert_uint_eq(push(&mapped, stale), EMBENG_STATUS_KEY);
 	key = accel_bind(fd, bo.handle, READ);
 	ck_assert_uint_eq(key.index, stale.index);
 	ck_assert_int_eq(submit(&validated, stale), -ENOENT);
@@ -133,11 +135,19 @@ START_TEST(test_table_is_full)
 	int other = accel_open();
 	struct embeng_accel_bo_create bo = accel_bo(other, PAGE);
 	struct embeng_accel_bind arg = {.handle = bo.handle, .rights = READ};
+	struct drm_prime_handle prime = {
+		.handle = accel_bo(fd, 3 * PAGE).handle, .flags = DRM_CLOEXEC, .fd = -1};
 
 	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &context), 0);
 	accel_bind(other, bo.handle, READ);
 	accel_bind(other, bo.handle, READ);
 	REFUSED(ENOSPC, other, DRM_IOCTL_EMBENG_BIND);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime), 0);
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime), 0);
+	close(prime.fd);
+	arg.handle = prime.handle;
+	REFUSED(ENOSPC, other, DRM_IOCTL_EMBENG_BIND);
+	ck_assert_uint_eq(accel_state(other).memory, PAGE);
 	close(other);
 }
 END_TEST

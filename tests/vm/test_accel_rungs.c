@@ -28,6 +28,7 @@ static void teardown(void)
 {
 	close(fd);
 	accel_write(TIMEOUT, "20000");
+	accel_write(HANG_MS, "10000");
 }
 
 static int unbind(void)
@@ -60,6 +61,24 @@ START_TEST(test_no_answer)
 	ck_assert_uint_eq(accel_resets(fd).engines, before.engines + 1);
 	ck_assert_uint_eq(accel_resets(fd).functions, before.functions);
 	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence + 1);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
+	accel_works();
+}
+END_TEST
+
+/* Nor when the engine does nothing at all, and nobody else looks after it. */
+START_TEST(test_no_answer_of_a_dead_engine)
+{
+	struct embeng_accel_resets before = accel_resets(fd);
+
+	accel_write(HANG_MS, "0");
+	fault_arm("engine_dies", 1);
+	while (fault_get("engine_dies", "count"))
+		usleep(1000);
+	ck_assert_int_eq(unbind(), 0);
+	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence + 1);
+	ck_assert_uint_eq(accel_resets(fd).functions, before.functions + 1);
+	ck_assert_uint_eq(accel_health(fd).cause, EMBENG_ACCEL_CAUSE_NO_ANSWER);
 	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
 	accel_works();
 }
@@ -162,6 +181,7 @@ static void add(TCase *tcase)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_lost_interrupt);
 	tcase_add_test(tcase, test_no_answer);
+	tcase_add_test(tcase, test_no_answer_of_a_dead_engine);
 	tcase_add_loop_test(tcase, test_queue_is_refused, 0, 2);
 	tcase_add_test(tcase, test_new_queue_is_refused);
 	tcase_add_test(tcase, test_no_boot);

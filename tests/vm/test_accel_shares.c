@@ -188,6 +188,27 @@ START_TEST(test_administrator)
 }
 END_TEST
 
+/* An administrator who takes until nothing is there, and is refused, is counted for what was given. */
+START_TEST(test_refused_is_not_counted)
+{
+	uint32_t all = _i ? caps.queues - 1 : caps.contexts, common = all - all / 8;
+	struct taken taken[3];
+	pid_t children[3];
+
+	for (int round = 0; round < 4; round++) {
+		children[0] = start_user(0, things[_i].take, UINT32_MAX, &taken[0]);
+		ck_assert_uint_eq(taken[0].count, all);
+		ck_assert_int_eq(taken[0].error, -ENOSPC);
+		end_user(children[0]);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		children[i] = start_user(1000 + i, things[_i].take, UINT32_MAX, &taken[i]);
+	ck_assert_uint_eq(taken[0].count + taken[1].count + taken[2].count, common);
+	for (uint32_t i = 0; i < 3; i++)
+		end_user(children[i]);
+}
+END_TEST
+
 /* A descriptor that is handed on changes nothing: its opener pays for all that is made with it. */
 START_TEST(test_descriptor_of_another_user)
 {
@@ -215,6 +236,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, test_limit_of_a_user, 0, THINGS);
 	tcase_add_loop_test(tcase, test_reserve, 0, 2);
 	tcase_add_test(tcase, test_administrator);
+	tcase_add_loop_test(tcase, test_refused_is_not_counted, 0, 2);
 	tcase_add_test(tcase, test_descriptor_of_another_user);
 }
 

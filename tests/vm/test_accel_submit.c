@@ -125,12 +125,16 @@ START_TEST(test_refused)
 }
 END_TEST
 
+#define COUNT_OPCODE(name, value, kinds, flags, words) +1
+#define OPCODES (0 EMBENG_OPCODE_TABLE(COUNT_OPCODE))
+
 static const struct {
 	const char *what;
 	int error;
 	struct embeng_cmd cmd;
 } wrong_commands[] = {
 	{"opcode", EOPNOTSUPP, {.opcode = 1000}},
+	{"first opcode that is none", EOPNOTSUPP, {.opcode = OPCODES}},
 	{"kind", EINVAL, {.opcode = EMBENG_OP_LOOKUP}},
 	{"flags", EINVAL, {.opcode = EMBENG_OP_NOP, .flags = EMBENG_CMD_STAGED}},
 	{"other flags", EINVAL, {.opcode = EMBENG_OP_ROWS_WRITE, .flags = 2}},
@@ -183,19 +187,30 @@ START_TEST(test_room)
 }
 END_TEST
 
-/* Commands that the device did not fetch yet keep theirs. */
+/* Commands that the device did not fetch yet keep theirs, and there is room for many completions. */
 START_TEST(test_room_for_commands)
 {
-	struct embeng_cmd cmds[16] = {{.arg = 300000ull << EMBENG_NOP_DELAY_SHIFT}};
-	struct embeng_accel_submit arg = request(cmds, 16);
+	struct embeng_cmd cmds[16];
+	struct embeng_accel_queue_create made = accel_queue(EMBENG_QUEUE_TRANSFER, 0);
+	struct embeng_accel_submit arg = {0};
+	uint32_t given = 0;
 	int ret = 0;
 
-	for (int i = 0; i < 3 && !ret; i++) {
+	for (uint32_t i = 0; i < 16; i++)
+		cmds[i] = (struct embeng_cmd){.arg = (uint64_t)EMBENG_NOP_DELAY_MAX
+						     << EMBENG_NOP_DELAY_SHIFT};
+	made.cq_entries = 1024;
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &made), 0);
+	while (!ret && given < made.cq_entries) {
 		arg = request(cmds, 16);
+		arg.queue = made.queue;
 		ret = accel_call(fd, SUBMIT, &arg);
+		given += ret ? 0 : 16;
 	}
 	ck_assert_int_eq(ret, -ENOSPC);
 	ck_assert_uint_eq(arg.index, 0);
+	ck_assert_uint_ge(given, 16);
+	ck_assert_uint_lt(given, made.cq_entries);
 }
 END_TEST
 
@@ -236,6 +251,8 @@ START_TEST(test_queue_reset)
 	ck_assert_uint_eq(accel_take(fd, &mapped).cookie, 3);
 	arg.queue = 1000;
 	REFUSED(ENOENT, fd, DRM_IOCTL_EMBENG_RESET);
+	arg.rung = EMBENG_ACCEL_RESET_ENGINE;
+	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_RESET);
 	arg.rung = EMBENG_ACCEL_RESET_NONE;
 	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_RESET);
 	arg.rung = EMBENG_ACCEL_RESET_WEDGED;
@@ -328,16 +345,39 @@ START_TEST(test_model_on_the_wrong_queue)
 }
 END_TEST
 
-/* The frame is the driver's to check, the rest is the engine's. */
+/* The frame is the driver's to check, the rest is the engine's. One blob is kept, the newest. */
 START_TEST(test_model_is_handed_on)
 {
-	struct embeng_accel_model_load arg = load();
-	struct embeng_cqe cqe;
+	uint64_t memory = accel_state(fd).memory;
 
-	ck_assert_int_eq(accel_call(fd, LOAD, &arg), 0);
-	cqe = accel_take(fd, &ring);
-	ck_assert_uint_eq(cqe.cookie, 12);
-	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_BLOB_CRC);
+	for (int i = 0; i < 3; i++) {
+		struct embeng_accel_model_load arg = load();
+		struct embeng_cqe cqe;
+
+		ck_assert_int_eq(accel_call(fd, LOAD, &arg), 0);
+		cqe = accel_take(fd, &ring);
+		ck_assert_uint_eq(cqe.cookie, 12);
+		ck_assert_uint_eq(cqe.status, EMBENG_STATUS_BLOB_CRC);
+		ck_assert_uint_eq(accel_state(fd).regions, 1);
+		ck_assert_uint_eq(accel_state(fd).memory, memory + 4096);
+	}
+}
+END_TEST
+
+/* A model for which the rings have no room leaves nothing behind. */
+START_TEST(test_model_without_room)
+{
+	struct embeng_accel_model_load arg = load();
+	struct embeng_cmd cmds[16] = {NOP};
+	uint64_t memory = accel_state(fd).memory;
+
+	submit(cmds, 16);
+	ck_assert_int_eq(accel_wait(fd, &ring, 16), 0);
+	submit(cmds, 16);
+	ck_assert_int_eq(accel_wait(fd, &ring, 32), 0);
+	REFUSED(ENOSPC, fd, LOAD);
+	ck_assert_uint_eq(accel_state(fd).regions, 0);
+	ck_assert_uint_eq(accel_state(fd).memory, memory);
 }
 END_TEST
 
@@ -359,6 +399,7 @@ static void add(TCase *tc)
 			    sizeof(wrong_models) / sizeof(wrong_models[0]));
 	tcase_add_test(tc, test_model_on_the_wrong_queue);
 	tcase_add_test(tc, test_model_is_handed_on);
+	tcase_add_test(tc, test_model_without_room);
 }
 
 int main(void)

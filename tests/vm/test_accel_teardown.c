@@ -212,6 +212,8 @@ static void pull_out(const char *out, const char *out_text, const char *in, cons
 	ck_assert_int_eq(pthread_create(&calling, NULL, flood_calls, &c), 0);
 	usleep(20000);
 	accel_write(out, out_text);
+	/* By this the threads end. */
+	ck_assert_uint_eq(accel_header(&ring)->dead, 1);
 	pthread_join(flooding, NULL);
 	pthread_join(calling, NULL);
 	pthread_join(sleeping, NULL);

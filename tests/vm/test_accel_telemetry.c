@@ -246,6 +246,44 @@ START_TEST(test_counters)
 }
 END_TEST
 
+/* Has the device do so many commands, in a context of their own. */
+static void do_commands(uint32_t count)
+{
+	int fd = accel_open();
+	struct ring ring;
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	for (uint32_t i = 0; i < count; i++) {
+		accel_push(&ring, (struct embeng_cmd){.cookie = i});
+		ck_assert_uint_eq(accel_take(fd, &ring).cookie, i);
+	}
+	close(fd);
+}
+
+/*
+ * The device counts from 0 after each of its resets. It does more between two of them each time, so
+ * that what it has counted since the last says nothing of what it had before.
+ */
+START_TEST(test_counters_outlive_resets)
+{
+	int fd = accel_open();
+	uint64_t commands;
+
+	reset(EMBENG_ACCEL_RESET_ENGINE);
+	commands = counter(fd, EMBENG_REG_COUNT_COMMANDS);
+	do_commands(2);
+	reset(EMBENG_ACCEL_RESET_ENGINE);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_COMMANDS), commands + 2);
+	do_commands(5);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_COMMANDS), commands + 7);
+	reset(EMBENG_ACCEL_RESET_FUNCTION);
+	do_commands(11);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_COMMANDS), commands + 18);
+	close(fd);
+}
+END_TEST
+
 START_TEST(test_contexts_are_shown)
 {
 	struct embeng_accel_context_create context = {.memory_limit = 1u << 20};
@@ -276,6 +314,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_work_is_warm);
 	tcase_add_test(tc, test_busy_time);
 	tcase_add_test(tc, test_counters);
+	tcase_add_test(tc, test_counters_outlive_resets);
 	tcase_add_test(tc, test_contexts_are_shown);
 	tcase_add_test(tc, test_log_outlives_resets);
 	tcase_add_test(tc, test_log_of_faults);

@@ -400,6 +400,24 @@ START_TEST(test_poll_tells_that_a_queue_stopped)
 }
 END_TEST
 
+/* Nothing was completed, and yet who waits for any event learns that a queue has stopped. */
+START_TEST(test_a_stop_is_an_event)
+{
+	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
+	struct embeng_accel_wait any = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+
+	while (!accel_call(fd, WAIT, &any))
+		any.cq_tail = any.state = 0;
+	any.cq_tail = any.state = 0;
+	any.deadline_ns = accel_now() + 20 * SECOND;
+	embeng_doorbell_tail(&ring.doorbell->sq_tail, 1000);
+	while (accel_header(&ring)->report.state != EMBENG_QUEUE_ERROR)
+		usleep(1000);
+	ck_assert_int_eq(accel_call(fd, WAIT, &any), 0);
+	ck_assert_uint_eq(embeng_observe_cq_tail(&accel_header(&ring)->cq_tail), 0);
+}
+END_TEST
+
 /* A call that sleeps holds the file: nothing ends when another thread closes its descriptor. */
 START_TEST(test_closing_ends_no_sleep)
 {
@@ -433,6 +451,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_signals_end_poll);
 	tcase_add_test(tc, test_nobody_takes_it_from_poll);
 	tcase_add_test(tc, test_poll_tells_that_a_queue_stopped);
+	tcase_add_test(tc, test_a_stop_is_an_event);
 	tcase_add_test(tc, test_closing_ends_no_sleep);
 }
 

@@ -16,38 +16,20 @@
 #include <unistd.h>
 
 #include "../unit/support/suite.h"
+#include "accel.h"
 
 #define ROOT "/tmp/embeng-cgroup"
 #define GROUP ROOT "/program"
+#define CURRENT GROUP "/memory.current"
 #define ROWS (1u << 19)
 #define DIM 32
 #define TABLE_MIB 64u /* ROWS rows of DIM floats */
-
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
-	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-}
-
-static uint64_t get_mib(const char *path)
-{
-	char text[64] = "";
-	int fd = open(path, O_RDONLY);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
-	close(fd);
-	return strtoull(text, NULL, 10) >> 20;
-}
 
 static void setup(void)
 {
 	mkdir(ROOT, 0755);
 	ck_assert_int_eq(mount("none", ROOT, "cgroup2", 0, NULL), 0);
-	put(ROOT "/cgroup.subtree_control", "+memory");
+	accel_write(ROOT "/cgroup.subtree_control", "+memory");
 	ck_assert(!mkdir(GROUP, 0755) || errno == EEXIST);
 }
 
@@ -88,7 +70,7 @@ static pid_t start_program(int go)
 	ck_assert_int_ge(child, 0);
 	if (child)
 		return child;
-	put(GROUP "/cgroup.procs", "0");
+	accel_write(GROUP "/cgroup.procs", "0");
 	ret = open_session(&e);
 	word = ret < 0 ? 'n' : 'y';
 	if (write(go, &word, 1) != 1)
@@ -116,12 +98,12 @@ START_TEST(test_tables_are_charged)
 {
 	pid_t child;
 
-	put(GROUP "/memory.max", "max");
+	accel_write(GROUP "/memory.max", "max");
 	ck_assert_int_eq(run_program(&child), 'y');
-	ck_assert_uint_ge(get_mib(GROUP "/memory.current"), TABLE_MIB);
+	ck_assert_uint_ge(accel_number(CURRENT) >> 20, TABLE_MIB);
 	kill(child, SIGKILL);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	while (get_mib(GROUP "/memory.current") >= TABLE_MIB)
+	while (accel_number(CURRENT) >> 20 >= TABLE_MIB)
 		usleep(10000);
 }
 END_TEST
@@ -131,7 +113,7 @@ START_TEST(test_tables_beyond_the_limit)
 	int status;
 	pid_t child;
 
-	put(GROUP "/memory.max", "48M");
+	accel_write(GROUP "/memory.max", "48M");
 	ck_assert_int_eq(run_program(&child), 'n');
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 1);

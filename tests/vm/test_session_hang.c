@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../unit/support/suite.h"
+#include "accel.h"
 #include "embeng.h"
 #include "embeng_engine.h"
 #include "fault_file.h"
@@ -22,26 +23,6 @@
 #define DIM 4
 #define SAMPLES 8
 #define LARGE 1500000 /* rows that take a slow machine several times what a hang does */
-
-static void write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
-	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-}
-
-static unsigned long long number_in(const char *path)
-{
-	unsigned long long value;
-	FILE *file = fopen(path, "r");
-
-	ck_assert_msg(file, "%s: %s", path, strerror(errno));
-	ck_assert_int_eq(fscanf(file, "%llu", &value), 1);
-	fclose(file);
-	return value;
-}
 
 static struct embeng *open_on(const char *name, int64_t rows)
 {
@@ -129,12 +110,12 @@ static const char *device_name(void)
 
 static void setup(void)
 {
-	write_text(HANG_MS, "1000");
+	accel_write(HANG_MS, "1000");
 }
 
 static void teardown(void)
 {
-	write_text(HANG_MS, "10000");
+	accel_write(HANG_MS, "10000");
 }
 
 /* One command is given up; its handle goes on with its tables, and nobody else noticed. */
@@ -142,7 +123,7 @@ START_TEST(test_a_hung_command_is_told)
 {
 	struct embeng *victim = open_on(device_name(), ROWS), *other = open_on(device_name(), ROWS);
 	struct embeng *soft = open_on("soft:cores=1", ROWS);
-	unsigned long long queues = number_in(FUNCTION "resets/queues");
+	unsigned long long queues = accel_number(FUNCTION "resets/queues");
 
 	train(victim, 0, 3);
 	train(other, 0, 3);
@@ -151,7 +132,7 @@ START_TEST(test_a_hung_command_is_told)
 	ck_assert_int_eq(enqueue(victim, 3), -EIO);
 	ck_assert_uint_eq(last_error("no progress").status, EMBENG_STATUS_HUNG);
 	last_error("step 4");
-	ck_assert_uint_eq(number_in(FUNCTION "resets/queues"), queues + 1);
+	ck_assert_uint_eq(accel_number(FUNCTION "resets/queues"), queues + 1);
 	train(victim, 3, 3);
 	train(other, 3, 3);
 	train(soft, 3, 3);
@@ -211,7 +192,7 @@ END_TEST
 START_TEST(test_a_lost_device_says_why)
 {
 	struct embeng *e = open_on(device_name(), ROWS);
-	unsigned long long engines = number_in(FUNCTION "resets/engines");
+	unsigned long long engines = accel_number(FUNCTION "resets/engines");
 	float rows[ROWS * DIM];
 	int ret;
 
@@ -220,7 +201,7 @@ START_TEST(test_a_lost_device_says_why)
 	/* The lookup that met the error says so, here or in the next call, or the loss is first. */
 	ret = enqueue(e, 3);
 	ck_assert_msg(!ret || ret == -EIO || ret == -ESHUTDOWN, "%d", ret);
-	while (number_in(FUNCTION "resets/engines") == engines)
+	while (accel_number(FUNCTION "resets/engines") == engines)
 		usleep(10000);
 	while ((ret = embeng_rows_read(e, 0, NULL, NULL, ROWS, rows)) == -EIO)
 		last_error("the engine failed");
@@ -237,7 +218,7 @@ END_TEST
 START_TEST(test_a_loss_outweighs_a_failed_update)
 {
 	struct embeng *e = open_on(device_name(), ROWS);
-	unsigned long long engines = number_in(FUNCTION "resets/engines");
+	unsigned long long engines = accel_number(FUNCTION "resets/engines");
 	struct embeng_activations a = {.size = sizeof(a)};
 	struct embeng_gradients g = {.size = sizeof(g)};
 	float values[SAMPLES * DIM] = {1}, rows[ROWS * DIM];
@@ -251,7 +232,7 @@ START_TEST(test_a_loss_outweighs_a_failed_update)
 	fault_arm("ecc_uncorrectable", 1);
 	ret = embeng_apply_gradients(e, &g, -1);
 	ck_assert_msg(!ret || ret == -EIO || ret == -ESHUTDOWN, "%d", ret);
-	while (number_in(FUNCTION "resets/engines") == engines)
+	while (accel_number(FUNCTION "resets/engines") == engines)
 		usleep(10000);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, ROWS, rows), -ESHUTDOWN);
 	last_error("since the device reported a fault");
@@ -266,13 +247,13 @@ START_TEST(test_long_work_is_left_alone)
 {
 	struct embeng *e = open_on(device_name(), LARGE);
 	const struct embeng_initializer normal = {.kind = EMBENG_INIT_TRUNCATED_NORMAL, .b = 1};
-	unsigned long long queues = number_in(FUNCTION "resets/queues");
-	unsigned long long sequence = number_in(FUNCTION "resets/sequence");
+	unsigned long long queues = accel_number(FUNCTION "resets/queues");
+	unsigned long long sequence = accel_number(FUNCTION "resets/sequence");
 
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(embeng_rows_fill(e, 0, NULL, 0, LARGE, &normal), 0);
-	ck_assert_uint_eq(number_in(FUNCTION "resets/queues"), queues);
-	ck_assert_uint_eq(number_in(FUNCTION "resets/sequence"), sequence);
+	ck_assert_uint_eq(accel_number(FUNCTION "resets/queues"), queues);
+	ck_assert_uint_eq(accel_number(FUNCTION "resets/sequence"), sequence);
 	embeng_close(e);
 }
 END_TEST

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define RUNS_LEAST 3
+#define RUNS_LEAST 5
 #define RUNS_MOST 101
 
 struct spread {

@@ -24,7 +24,7 @@ static double mean_ms(const struct bench_result *r)
 
 int bench_engine_count(struct bench_engine *b, struct bench_result *result, int steps)
 {
-	struct embeng_counter_values now = {.size = sizeof(now)};
+	struct embeng_counter_values now = EMBENG_INIT(embeng_counter_values);
 	double per_step = 1e-6 / steps, *ms = result->stage_ms;
 	int err = embeng_counters(b->e, &now);
 
@@ -67,5 +67,6 @@ void bench_engine_describe(const struct bench_engine *b, const struct bench_setu
 	result->weights = b->input.columns[0][0].weights != NULL;
 	result->ids_per_step = bench_step_ids(setup->workload);
 	result->slots = b->slots;
+	result->slot_rows = b->slot_rows;
 	result->planned_bytes = b->planned_bytes;
 }

@@ -23,16 +23,13 @@
 static int add_bench_table(struct embeng_model *model, const struct bench_setup *setup, int table)
 {
 	const struct bench_workload *w = setup->workload;
-	struct embeng_table_config config = {
-		.size = sizeof(config),
-		.vocabulary_size = w->rows[table],
-		.dim = w->dim,
+	struct embeng_table_config config = EMBENG_INIT(
+		embeng_table_config, .vocabulary_size = w->rows[table], .dim = w->dim,
 		.combiner = setup->combiner,
-		.initializer = {EMBENG_INIT_UNIFORM, -ROW_LIMIT, ROW_LIMIT, setup->call->seed}};
-	struct embeng_feature_config feature = {.size = sizeof(feature),
-						.table = table,
-						.max_samples = bench_bags(w),
-						.max_ids = bench_table_ids(w)};
+		.initializer = {EMBENG_INIT_UNIFORM, -ROW_LIMIT, ROW_LIMIT, setup->call->seed});
+	struct embeng_feature_config feature = EMBENG_INIT(embeng_feature_config, .table = table,
+							   .max_samples = bench_bags(w),
+							   .max_ids = bench_table_ids(w));
 	int ret;
 
 	if (setup->optimizer)
@@ -46,7 +43,8 @@ static int add_bench_table(struct embeng_model *model, const struct bench_setup 
 /* One step at a time is measured, so one at a time has its memory. Rings take what there is. */
 static int make_bench_model(const struct bench_setup *setup, struct embeng_model **out)
 {
-	struct embeng_engine_config engine = {.size = sizeof(engine), .replicas = setup->replicas};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config,
+							 .replicas = setup->replicas);
 	struct embeng_model *model = embeng_model_new();
 	int err = model ? 0 : -ENOMEM;
 
@@ -91,16 +89,12 @@ static int check_memory(struct bench_engine *b, const struct bench_setup *setup,
 			const struct embeng_model *model, uint64_t *table_bytes,
 			const struct output *out)
 {
-	struct embeng_plan_options options = {.size = sizeof(options),
-					      .batch_size = (int64_t)bench_bags(setup->workload),
-					      .id_type = (int)setup->input->type,
-					      .buffers = 1,
-					      .splits = 1,
-					      .inference = !setup->optimizer,
-					      .weights = setup->input->columns[0][0].weights !=
-							 NULL,
-					      .cores = setup->call->cores,
-					      .step_depth = setup->call->step_depth};
+	struct embeng_plan_options options = EMBENG_INIT(
+		embeng_plan_options, .batch_size = (int64_t)bench_bags(setup->workload),
+		.id_type = (int)setup->input->type, .buffers = 1, .splits = 1,
+		.inference = !setup->optimizer,
+		.weights = setup->input->columns[0][0].weights != NULL, .cores = setup->call->cores,
+		.step_depth = setup->call->step_depth);
 	uint64_t available = machine_memory_available();
 	struct embeng_plan *plan;
 	int err = embeng_model_plan(model, &options, &plan);
@@ -191,12 +185,28 @@ static int place_input(struct bench_engine *b, const struct bench_setup *setup)
 	return 0;
 }
 
+/* How many rows' bytes the slots of one row move; one number moves a line. */
+static double count_slot_rows(const struct embeng_model *model)
+{
+	int64_t line = PLACE / sizeof(float), dim = embeng_model_slot_width(model, 0, NULL);
+	double rows = 0;
+
+	for (size_t k = 0; k < embeng_model_slot_count(model, 0); k++) {
+		int64_t width = embeng_model_slot_width(model, 0,
+							embeng_model_slot_name(model, 0, k));
+
+		rows += width == dim ? 1.0 : (double)(width > line ? width : line) / (double)dim;
+	}
+	return rows;
+}
+
 static int open_and_place(struct bench_engine *b, const struct bench_setup *setup,
 			  const struct embeng_model *model, uint64_t table_bytes)
 {
 	int err = open_bench_device(b, setup, model, table_bytes);
 
 	b->slots = embeng_model_slot_count(model, 0);
+	b->slot_rows = count_slot_rows(model);
 	err = err ? err : place_input(b, setup);
 	if (err)
 		return err;

@@ -40,6 +40,7 @@ struct bench_engine {
 	struct embeng_device_info device;
 	uint64_t planned_bytes;
 	size_t slots;
+	double slot_rows;
 	struct embeng_counter_values base;
 };
 

@@ -29,7 +29,7 @@ int bench_lane_submit(const struct bench_lane *lane, int which, const int64_t *e
 
 int bench_lane_take(const struct bench_lane *lane, bool waiting)
 {
-	struct embeng_activations act = {.size = sizeof(act)};
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
 	int err;
 
 	do

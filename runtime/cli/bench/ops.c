@@ -16,5 +16,6 @@ const struct bench_optimizer bench_optimizers[] = {
 	{"sgd", embeng_sgd, 0.01f},
 	{"adagrad", embeng_adagrad, 0.01f},
 	{"adam", embeng_adam, 0.001f},
+	{"rowwise_adagrad", embeng_rowwise_adagrad, 0.01f},
 };
 const size_t bench_optimizer_count = sizeof(bench_optimizers) / sizeof(bench_optimizers[0]);

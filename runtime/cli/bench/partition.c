@@ -12,6 +12,7 @@
 #include "../frame/exit.h"
 #include "engine.h"
 #include "measure.h"
+#include "embeng/partition.h"
 
 enum { GRID = 64, CORES = 4 };
 

@@ -68,7 +68,7 @@ static void print_ring(const struct bench_result *r)
 {
 	double us = r->step_ms.median * 1e3 / r->commands;
 
-	printf("%-11s %-9s %-9s %3d  %9.2f %9.2f %9.2f us  %7.2f us a command, the engine %.2f\n",
+	printf("%-11s %-9s %-15s %3d  %9.2f %9.2f %9.2f us  %7.2f us a command, the engine %.2f\n",
 	       r->workload.name, r->op == BENCH_CONTEND ? bench_ops[r->op] : r->detail,
 	       r->waiting ? "waiting" : "polled", r->commands, r->step_ms.min * 1e3,
 	       r->step_ms.median * 1e3, r->step_ms.max * 1e3, us, r->direct_us);
@@ -117,7 +117,7 @@ static void print_result(const struct bench_result *r)
 		print_ring(r);
 		return;
 	}
-	printf("%-11s %-9s %-9s %3d  %9.3f %9.3f %9.3f ms  %7.1f M ids/s", r->workload.name,
+	printf("%-11s %-9s %-15s %3d  %9.3f %9.3f %9.3f ms  %7.1f M ids/s", r->workload.name,
 	       bench_ops[r->op], r->optimizer ? r->optimizer : "-", r->threads, r->step_ms.min,
 	       r->step_ms.median, r->step_ms.max, bench_ids_per_second(r) / 1e6);
 	if (r->limit_ms > 0)
@@ -139,7 +139,7 @@ void bench_print(const struct bench_call *call, const struct bench_results *resu
 	for (size_t k = 0; k < results->limit_count; k++)
 		print_limits(&results->limits[k]);
 	if (results->count)
-		printf("%s, kernels: %s\n%-11s %-9s %-9s %3s  %9s %9s %9s\n",
+		printf("%s, kernels: %s\n%-11s %-9s %-15s %3s  %9s %9s %9s\n",
 		       results->items[0].device.name, results->items[0].device.variant, "WORKLOAD",
 		       "OP", "OPTIMIZER", "THR", "MIN", "MEDIAN", "MAX");
 	for (size_t k = 0; k < results->count; k++)

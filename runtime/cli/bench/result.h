@@ -48,6 +48,7 @@ struct bench_saves {
  * @run_ms: [runs] milliseconds of a step, as mean over the run's batches, in the order of runs
  * @unique_per_step: different rows in a step, as mean over the batches
  * @slots: number of slots of each table
+ * @slot_rows: how many rows' bytes the slots of a row move
  * @stage_ms: milliseconds of a step in each stage, as mean over all runs
  * @copied_bytes: bytes that were copied in a step
  * @held: memory that the engine held at the end of the runs; @planned_bytes is its forecast
@@ -75,6 +76,7 @@ struct bench_result {
 	uint64_t ids_per_step;
 	double unique_per_step;
 	size_t slots;
+	double slot_rows;
 	double stage_ms[BENCH_STAGES], copied_bytes;
 	struct embeng_usage held;
 	uint64_t planned_bytes;

@@ -193,7 +193,7 @@ static const char *with_cores(struct bench_call *call, const char *device)
 /* A device that is named has its cores itself: the limits and the plan are to be of as many. */
 static int take_device(struct bench_call *call, const struct output *out)
 {
-	struct embeng_device_info info = {.size = sizeof(info)};
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	const char *given = call->device, *named = device_choose(given);
 	int err = 0;
 

@@ -36,8 +36,8 @@ struct saver {
 static void *run_save(void *arg)
 {
 	struct saver *s = arg;
-	const struct embeng_save_options o = {
-		.size = sizeof(o), .flags = s->flags, .keep = 1, .report = &s->report};
+	const struct embeng_save_options o = EMBENG_INIT(embeng_save_options, .flags = s->flags,
+							 .keep = 1, .report = &s->report);
 	double began;
 
 	s->report = (struct embeng_save_report){.size = sizeof(s->report)};
@@ -90,7 +90,7 @@ static int time_steps_beside(struct bench_engine *b, struct saver *s, double *ms
 
 static int count_files(const struct saver *s, struct bench_result *r)
 {
-	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
 	struct embeng_checkpoint *c;
 	int err = embeng_checkpoint_open(s->folder, &c, NULL);
 

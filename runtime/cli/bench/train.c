@@ -18,12 +18,10 @@ static int end_step(struct bench_engine *b, enum embeng_mode mode, struct embeng
 		return embeng_release(b->e, act);
 	for (int t = 0; t < b->workload->tables; t++)
 		gradients[t] = b->input.gradient;
-	err = embeng_apply_gradients(
-		b->e,
-		&(struct embeng_gradients){.size = sizeof(struct embeng_gradients),
-					   .features = gradients,
-					   .count = (size_t)b->workload->tables},
-		-1);
+	err = embeng_apply_gradients(b->e,
+				     &EMBENG_INIT(embeng_gradients, .features = gradients,
+						  .count = (size_t)b->workload->tables),
+				     -1);
 	return err ? err : embeng_flush(b->e, -1);
 }
 
@@ -39,7 +37,7 @@ static int enqueue_bench_step(struct bench_engine *b, int which, enum embeng_mod
 
 static int dequeue_bench_step(struct bench_engine *b, enum embeng_mode mode)
 {
-	struct embeng_activations act = {.size = sizeof(act)};
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
 	int err = embeng_dequeue(b->e, 0, -1, &act);
 
 	return err ? err : end_step(b, mode, &act);
@@ -118,13 +116,13 @@ static int time_steps(struct bench_engine *b, const struct bench_call *call, enu
 	return err;
 }
 
-/* Each id's row is read; each row and its slots are changed once. */
+/* Each id's row is read; each row and its slots are changed once, a line of a slot at least. */
 static double compute_limit(const struct bench_result *r)
 {
 	double ms = (double)r->ids_per_step / r->limits.gather.median * 1e3;
 
 	if (r->op == BENCH_TRAIN)
-		ms += (double)(1 + r->slots) * r->unique_per_step / r->limits.rmw.median * 1e3;
+		ms += (1 + r->slot_rows) * r->unique_per_step / r->limits.rmw.median * 1e3;
 	return ms;
 }
 

@@ -21,6 +21,8 @@ static const struct group_command list[] = {
 	{"rename", "rename DIR OLD=NEW", "give tables other names", checkpoint_rename},
 	{"export", "export DIR TABLE -o FILE", "write tables as .npy or .safetensors",
 	 checkpoint_export},
+	{"pack", "pack DIR", "write a checkpoint as one stream, for a pipe", checkpoint_pack},
+	{"unpack", "unpack FILE DIR", "make a folder of such a stream", checkpoint_unpack},
 	{"import", "import FILE... -o DIR", "make a checkpoint of the tensors in files",
 	 checkpoint_import},
 };

@@ -18,6 +18,8 @@ int checkpoint_rename(int argc, char **argv);
 int checkpoint_step(int argc, char **argv);
 int checkpoint_export(int argc, char **argv);
 int checkpoint_import(int argc, char **argv);
+int checkpoint_pack(int argc, char **argv);
+int checkpoint_unpack(int argc, char **argv);
 
 /**
  * struct checkpoint_command - a command whose one argument is DIR
@@ -48,11 +50,13 @@ int checkpoint_open_at(const struct output *out, const char *dir, bool at_step, 
  * @table: index of the table
  * @slot: name of the slot; NULL: the parameters
  * @config: the table's config
+ * @width: numbers that each row has, see embeng_model_slot_width()
  */
 struct checkpoint_array {
 	int table;
 	const char *slot;
 	struct embeng_table_config config;
+	int64_t width;
 };
 
 /*

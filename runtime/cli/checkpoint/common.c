@@ -152,6 +152,7 @@ int checkpoint_find_array(const struct output *out, const char *dir,
 	int code = find_array_table(out, dir, model, what, array);
 	size_t count;
 
+	array->width = array->config.dim;
 	if (code || !array->slot)
 		return code;
 	if (!strcmp(array->slot, "parameters")) {
@@ -160,8 +161,10 @@ int checkpoint_find_array(const struct output *out, const char *dir,
 	}
 	count = embeng_model_slot_count(model, (size_t)array->table);
 	for (size_t k = 0; k < count; k++) {
-		if (!strcmp(embeng_model_slot_name(model, (size_t)array->table, k), array->slot))
+		if (!strcmp(embeng_model_slot_name(model, (size_t)array->table, k), array->slot)) {
+			array->width = embeng_model_slot_width(model, array->table, array->slot);
 			return CLI_OK;
+		}
 	}
 	return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the slots",
 			   "%s: table '%s' has no slot '%s'", dir, array->config.name, array->slot);

@@ -9,6 +9,7 @@
 #include "../frame/interrupt.h"
 #include "../frame/transfer.h"
 #include "edit.h"
+#include "embeng/shard.h"
 
 static const struct argp_option options[] = {
 	{"output", 'o', "OUT", 0, "Write to folder OUT instead of DIR", 0},
@@ -70,11 +71,10 @@ static int report_folder(const struct output *out, const struct edit *edit)
 static int write_compacted(const struct output *out, const struct edit *edit)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
-	struct embeng_reshard_options o = {.size = sizeof(o),
-					   .keep = edit->keep,
-					   .progress = transfer_progress,
-					   .progress_arg = &transfer};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
+	struct embeng_reshard_options o = EMBENG_INIT(embeng_reshard_options, .keep = edit->keep,
+						      .progress = transfer_progress,
+						      .progress_arg = &transfer);
 	int err = embeng_model_get_engine(embeng_checkpoint_model(edit->from), &engine), code;
 
 	o.hosts = engine.hosts;

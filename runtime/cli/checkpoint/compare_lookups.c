@@ -16,7 +16,7 @@
 static int add_slotless_table(struct embeng_model *to, const struct embeng_model *from,
 			      size_t index)
 {
-	struct embeng_table_config t = {.size = sizeof(t)};
+	struct embeng_table_config t = EMBENG_INIT(embeng_table_config);
 	int err = embeng_model_get_table(from, index, &t);
 
 	t.optimizer = (struct embeng_optimizer){0};
@@ -29,7 +29,7 @@ static int add_slotless_table(struct embeng_model *to, const struct embeng_model
 static int add_served_feature(struct embeng_model *to, const struct embeng_model *from,
 			      size_t index)
 {
-	struct embeng_feature_config f = {.size = sizeof(f)};
+	struct embeng_feature_config f = EMBENG_INIT(embeng_feature_config);
 	int err = embeng_model_get_feature(from, index, &f);
 
 	err = err ? err : embeng_model_add_feature(to, &f);
@@ -102,17 +102,10 @@ static void note_floats(struct difference *d, uint64_t batch, uint64_t at, float
 
 static struct embeng_serving_input serving_input(const struct compare_input *in, size_t feature)
 {
-	return (struct embeng_serving_input){.size = sizeof(struct embeng_serving_input),
-					     .feature = (int)feature,
-					     .form = EMBENG_SPARSE,
-					     .type = EMBENG_I64,
-					     .ids = in->ids,
-					     .id_count = in->count,
-					     .indices = in->indices,
-					     .shape = in->shape,
-					     .rank = in->rank,
-					     .weights = in->weights,
-					     .weight_count = in->weights ? in->count : 0};
+	return EMBENG_INIT(embeng_serving_input, .feature = (int)feature, .form = EMBENG_SPARSE,
+			   .type = EMBENG_I64, .ids = in->ids, .id_count = in->count,
+			   .indices = in->indices, .shape = in->shape, .rank = in->rank,
+			   .weights = in->weights, .weight_count = in->weights ? in->count : 0);
 }
 
 static size_t count_elements(const int64_t *shape, size_t rank)
@@ -150,7 +143,7 @@ static int compare_feature(struct comparison *c, const struct compare_input *in,
 
 static int compare_all(struct comparison *c, const struct compare_input *inputs, size_t count)
 {
-	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng_activations a = EMBENG_INIT(embeng_activations);
 	int err = embeng_dequeue(c->e, 0, -1, &a);
 
 	if (err)
@@ -164,8 +157,8 @@ static int compare_all(struct comparison *c, const struct compare_input *inputs,
 static int draw_input(struct comparison *c, struct compare_input *in, size_t feature)
 {
 	const struct embeng_model *model = embeng_get_model(c->e);
-	struct embeng_feature_config f = {.size = sizeof(f)};
-	struct embeng_table_config t = {.size = sizeof(t)};
+	struct embeng_feature_config f = EMBENG_INIT(embeng_feature_config);
+	struct embeng_table_config t = EMBENG_INIT(embeng_table_config);
 	int err = embeng_model_get_feature(model, feature, &f);
 
 	err = err ? err : embeng_model_get_table(model, (size_t)f.table, &t);

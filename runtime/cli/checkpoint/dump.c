@@ -213,7 +213,7 @@ static int check_output(const struct output *out, struct dump *d)
 static int write_named_text(FILE *to, const struct dump *d, int64_t first, const float *data,
 			    size_t count)
 {
-	size_t dim = (size_t)d->array.config.dim;
+	size_t dim = (size_t)d->array.width;
 	int rc = 0;
 
 	if (!d->named)
@@ -240,7 +240,7 @@ static int write_dumped_piece(void *arg, int64_t first, float *data, size_t coun
 	const struct dump *d = target->dump;
 
 	if (d->format == FORMAT_NPY)
-		return npy_floats(target->to, data, count * (size_t)d->array.config.dim);
+		return npy_floats(target->to, data, count * (size_t)d->array.width);
 	return write_named_text(target->to, d, first, data, count);
 }
 
@@ -257,8 +257,8 @@ static int dump_rows(const struct embeng_checkpoint *c, const struct dump *d, FI
 		.arg = &target,
 		.transfer = transfer,
 		.progress = {.what = "dump",
-			     .total = (uint64_t)(d->end - d->first) *
-				      (uint64_t)d->array.config.dim * sizeof(float)},
+			     .total = (uint64_t)(d->end - d->first) * (uint64_t)d->array.width *
+				      sizeof(float)},
 	};
 	int rc = rows_in_pieces(&pieces);
 
@@ -283,7 +283,7 @@ static int report_dump(const struct output *out, const struct dump *d)
 	json_add_text(document, "table", d->array.config.name);
 	json_add_text(document, "slot", d->array.slot ? d->array.slot : "parameters");
 	json_object_object_add(document, "rows", rows);
-	json_object_object_add(document, "dim", json_object_new_int64(d->array.config.dim));
+	json_object_object_add(document, "dim", json_object_new_int64(d->array.width));
 	json_add_text(document, "format", d->format == FORMAT_NPY ? "npy" : "text");
 	json_add_text(document, "file", d->path);
 	return json_emit(document);
@@ -301,7 +301,7 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 	if (rc)
 		return write_failure(out, d, rc);
 	if (d->format == FORMAT_NPY)
-		rc = npy_header(file.stream, d->end - d->first, d->array.config.dim);
+		rc = npy_header(file.stream, d->end - d->first, d->array.width);
 	if (!rc)
 		rc = dump_rows(c, d, file.stream, &transfer, &reading);
 	progress_clear(&transfer.line);

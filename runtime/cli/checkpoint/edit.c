@@ -15,6 +15,7 @@
 #include "../frame/transfer.h"
 #include "../lookup/row_names.h"
 #include "edit.h"
+#include "embeng/shard.h"
 
 static error_t take_edit_argument(char *arg, struct edit *edit, struct argp_state *state)
 {
@@ -85,7 +86,7 @@ static int copy_tables(struct edit *edit, int (*change)(struct edit *edit, size_
 	const struct embeng_model *from = embeng_checkpoint_model(edit->from);
 
 	for (size_t t = 0; t < embeng_model_table_count(from); t++) {
-		struct embeng_table_config config = {.size = sizeof(config)};
+		struct embeng_table_config config = EMBENG_INIT(embeng_table_config);
 		int err = embeng_model_get_table(from, t, &config), code = 0;
 
 		if (!err)
@@ -106,7 +107,7 @@ static int copy_features_as_they_are(struct edit *edit)
 	int err = 0;
 
 	for (size_t f = 0; err >= 0 && f < embeng_model_feature_count(from); f++) {
-		struct embeng_feature_config config = {.size = sizeof(config)};
+		struct embeng_feature_config config = EMBENG_INIT(embeng_feature_config);
 
 		err = embeng_model_get_feature(from, f, &config);
 		if (!err)
@@ -118,7 +119,7 @@ static int copy_features_as_they_are(struct edit *edit)
 int edit_model(struct edit *edit,
 	       int (*change)(struct edit *edit, size_t table, struct embeng_table_config *config))
 {
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 	int err, code;
 
 	edit->model = embeng_model_new();
@@ -138,7 +139,7 @@ int edit_model(struct edit *edit,
 /* The rows of one host with mod, and all of a table otherwise, as a shard and a place in it. */
 static struct embeng_shard shard_of(const struct embeng_shard_rows *rows, int64_t *place)
 {
-	struct embeng_shard shard = {.size = sizeof(shard), .hosts = 1};
+	struct embeng_shard shard = EMBENG_INIT(embeng_shard, .hosts = 1);
 
 	*place = rows->first;
 	if (rows->stride > 1) {
@@ -160,11 +161,12 @@ static int64_t count_rows_before(const struct embeng_shard_rows *rows, int64_t e
 static int give_rows(void *arg, int table, const char *slot, const struct embeng_shard_rows *rows,
 		     float *data)
 {
-	const struct edit *edit = arg;
-	struct embeng_table_config old = {.size = sizeof(old)};
-	int64_t place, saved;
+	struct edit *edit = arg;
+	struct embeng_table_config old = EMBENG_INIT(embeng_table_config);
+	const struct embeng_model *from = embeng_checkpoint_model(edit->from);
+	int64_t place, saved, width = embeng_model_slot_width(from, table, slot);
 	struct embeng_shard shard = shard_of(rows, &place);
-	int err = embeng_model_get_table(embeng_checkpoint_model(edit->from), (size_t)table, &old);
+	int err = embeng_model_get_table(from, (size_t)table, &old);
 
 	saved = err ? 0 : count_rows_before(rows, old.vocabulary_size);
 	if (!err && saved)
@@ -172,7 +174,9 @@ static int give_rows(void *arg, int table, const char *slot, const struct embeng
 						   (size_t)saved, data);
 	if (!err && saved < rows->count)
 		err = embeng_shard_start(edit->model, table, slot, &shard, place + saved,
-					 (size_t)(rows->count - saved), data + saved * old.dim);
+					 (size_t)(rows->count - saved), data + saved * width);
+	if (!err && edit->replace)
+		err = edit->replace(edit, table, slot, rows, data);
 	return err;
 }
 
@@ -195,7 +199,7 @@ static int report_edit(const struct edit *edit)
 	json_add_text(d, "out", to);
 	json_add_number(d, "step", edit->step);
 	for (size_t t = 0; t < embeng_model_table_count(model); t++) {
-		struct embeng_table_config config = {.size = sizeof(config)};
+		struct embeng_table_config config = EMBENG_INIT(embeng_table_config);
 		struct json_object *table = json_object_new_object();
 
 		embeng_model_get_table(model, t, &config);
@@ -220,26 +224,26 @@ int edit_write(struct edit *edit)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!edit->out->json),
 				    .cancels = true};
-	const struct embeng_write_options options = {
-		.size = sizeof(options),
-		.step = edit->step,
-		.from = edit->from,
+	const struct embeng_write_options options = EMBENG_INIT(
+		embeng_write_options, .step = edit->step, .from = edit->from,
 		.replaces = !edit->to && !edit->at_step,
 		.save = {.size = sizeof(options.save),
 			 .progress = transfer_progress,
 			 .progress_arg = &transfer,
 			 .program_state = edit->info.program_state,
 			 .keep = edit->keep,
-			 .flags = EMBENG_SAVE_NOT_FINITE},
-	};
+			 .flags = EMBENG_SAVE_NOT_FINITE});
 	int err, code;
 
 	interrupt_catch();
 	err = embeng_checkpoint_write(edit->to ? edit->to : edit->dir, edit->model, give_rows, edit,
 				      &options, NULL);
 	progress_clear(&transfer.line);
-	code = err ? output_library_failure(edit->out, err, NULL) : edit_copy_row_names(edit);
+	code = edit->failed;
 	if (!code)
+		code = err ? output_library_failure(edit->out, err, NULL)
+			   : edit_copy_row_names(edit);
+	if (!code && !edit->replace)
 		code = report_edit(edit);
 	interrupt_release();
 	return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that write a checkpoint again with something changed: grow, rename, step. */
+/* Commands that write a checkpoint again with something changed: grow, rename, step, import. */
 #ifndef CLI_CHECKPOINT_EDIT_H
 #define CLI_CHECKPOINT_EDIT_H
 
@@ -15,6 +15,10 @@
  * @from: the checkpoint, open
  * @model: the changed model
  * @step: the step to write
+ * @replace: NULL, or called for all rows to change some of them; returns 0, or an errno after
+ *	@failed was set. Its command reports what it has changed
+ * @arg: for @replace
+ * @failed: exit code of a failure that was reported, or 0
  */
 struct edit {
 	const struct output *out;
@@ -29,6 +33,10 @@ struct edit {
 	struct embeng_checkpoint_info info;
 	struct embeng_model *model;
 	uint64_t step;
+	int (*replace)(struct edit *edit, int table, const char *slot,
+		       const struct embeng_shard_rows *rows, float *data);
+	void *arg;
+	int failed;
 };
 
 /* Options of all of them; a command adds its own before {0}. */

@@ -155,7 +155,7 @@ static int write_front(const struct export *e, FILE *to)
 	int rc;
 
 	if (e->npy)
-		return npy_header(to, e->arrays[0].config.vocabulary_size, e->arrays[0].config.dim);
+		return npy_header(to, e->arrays[0].config.vocabulary_size, e->arrays[0].width);
 	list = calloc(e->count + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
@@ -163,7 +163,7 @@ static int write_front(const struct export *e, FILE *to)
 		list[i] = (struct safetensors_array){
 			.name = e->names[i],
 			.rows = e->arrays[i].config.vocabulary_size,
-			.dim = e->arrays[i].config.dim,
+			.dim = e->arrays[i].width,
 		};
 	rc = safetensors_front(to, list, e->count);
 	free(list);
@@ -189,7 +189,7 @@ static uint64_t count_exported_bytes(const struct export *e)
 
 	for (size_t i = 0; i < e->count; i++)
 		bytes += 4 * (uint64_t)e->arrays[i].config.vocabulary_size *
-			 (uint64_t)e->arrays[i].config.dim;
+			 (uint64_t)e->arrays[i].width;
 	return bytes;
 }
 
@@ -209,7 +209,7 @@ static int write_exported_arrays(const struct embeng_checkpoint *c, const struct
 	for (size_t i = 0; !rc && i < e->count; i++) {
 		pieces.array = &e->arrays[i];
 		pieces.end = e->arrays[i].config.vocabulary_size;
-		target.dim = (size_t)e->arrays[i].config.dim;
+		target.dim = (size_t)e->arrays[i].width;
 		rc = rows_in_pieces(&pieces);
 	}
 	*reading = pieces.reading;
@@ -233,7 +233,7 @@ static int report_export(const struct output *out, const struct export *e)
 
 		json_add_text(tensor, "name", e->names[i]);
 		json_add_number(tensor, "rows", (uint64_t)e->arrays[i].config.vocabulary_size);
-		json_add_number(tensor, "dim", (uint64_t)e->arrays[i].config.dim);
+		json_add_number(tensor, "dim", (uint64_t)e->arrays[i].width);
 		json_object_array_add(tensors, tensor);
 	}
 	json_add_text(d, "dir", e->dir);

@@ -18,7 +18,7 @@ static const struct argp_option options[] = {
 	 "Start new rows with constant:A, uniform:A:B or normal:MEAN:DEVIATION (a truncated normal "
 	 "of deviation 1 / sqrt(dim))",
 	 0},
-	{"seed", KEY_SEED, "N", 0, "Seed of new rows (made from the table's index)", 0},
+	{"seed", KEY_SEED, "N", 0, "Seed of new rows (0: their table's name and number alone)", 0},
 	EDIT_OPTIONS,
 	{0}};
 

@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../examples/item2vec/settings.h"
 #include "import.h"
 
-enum { KEY_TABLE = 0x100 };
+enum { KEY_TABLE = 0x100, KEY_INTO, KEY_FIRST };
 
-/* A --table NAME[=TENSOR]. */
+/* A --table NAME[=TENSOR]; with --into the name may be TABLE/SLOT. */
 struct wish {
 	char *table;
 	const char *tensor;
@@ -27,10 +28,14 @@ struct wish {
  * @files: [file_count] the files, open
  * @stems: [file_count] names of files without folder and suffix, for tensors without a name
  * @tables: [table_count] tables of the checkpoint
- * @left: tensors that are no matrices of floats
+ * @left: tensors that are no matrices of floats, or with --into go nowhere
+ * @edit: with --into the checkpoint of that folder, whose rows are replaced
+ * @first: the row that a tensor begins at, or -1
  */
 struct import {
 	const char *to;
+	struct edit edit;
+	int64_t first;
 	char **paths;
 	size_t path_count;
 	struct wish *wishes;
@@ -48,6 +53,11 @@ static const struct argp_option options[] = {
 	 "Take this tensor, as table NAME; may be repeated (all matrices of floats, by their "
 	 "names)",
 	 0},
+	{"into", KEY_INTO, "OLD", 0,
+	 "Write the checkpoint of folder OLD again, with rows of tables or slots from the files",
+	 0},
+	{"first", KEY_FIRST, "ROW", 0,
+	 "With --into: the row that a tensor's first row replaces (all rows are replaced)", 0},
 	{0},
 };
 
@@ -59,8 +69,15 @@ static const char doc[] =
 	"tensor, such as state_dict.items.weight. The tables have no optimizer: restore such a\n"
 	"checkpoint with EMBENG_RESTORE_MISSING_SLOTS to train them. A value that is not finite\n"
 	"as f32 is refused. DIR may not have a checkpoint yet.\n\n"
+	"With --into the tables, slots, optimizers and step are those of OLD, which stays as it "
+	"is,\n"
+	"and rows are replaced by the tensors of the names TABLE and TABLE/SLOT, as export writes\n"
+	"them. A tensor has as many rows and columns as the table or slot, or with --first fewer\n"
+	"rows.\n\n"
 	"  embeng checkpoint import items.npy -o items.ckpt\n"
-	"  embeng checkpoint import model.pt --table items=emb.weight -o items.ckpt\n\n"
+	"  embeng checkpoint import model.pt --table items=emb.weight -o items.ckpt\n"
+	"  embeng checkpoint import items.npy --into old.ckpt --table items/momenta=items -o "
+	"new.ckpt\n\n"
 	"Exit status: 0 ok, 2 usage or a value that is not finite, 3 no file that is read, 4\n"
 	"permission, 5 no room, 7 read or write error, 11 a file is damaged.";
 
@@ -83,17 +100,31 @@ static error_t parse_wish(char *arg, struct import *im, struct argp_state *state
 static error_t parse_import_option(int key, char *arg, struct argp_state *state)
 {
 	struct import *im = state->input;
+	char error[SETTING_ERROR];
 
 	switch (key) {
 	case 'o':
 		im->to = arg;
 		return 0;
+	case KEY_INTO:
+		im->edit.dir = arg;
+		return 0;
+	case KEY_FIRST:
+		if (!whole_read("first", arg, 0, INT64_MAX, &im->first, error))
+			return 0;
+		argp_error(state, "%s", error);
+		return EINVAL;
 	case KEY_TABLE:
 		return parse_wish(arg, im, state);
 	case ARGP_KEY_ARG:
 		im->paths[im->path_count++] = arg;
 		return 0;
 	case ARGP_KEY_END:
+		if (im->first >= 0 && !im->edit.dir) {
+			argp_error(state,
+				   "--first needs --into, the checkpoint whose rows are replaced");
+			return EINVAL;
+		}
 		if (im->path_count && im->to)
 			return 0;
 		argp_error(state,
@@ -159,6 +190,12 @@ static int add_wanted(const struct output *out, struct import *im, const char *n
 	return CLI_OK;
 }
 
+/* With --into a tensor goes where its name says. */
+static bool has_place(const struct import *im, const char *name)
+{
+	return !im->edit.dir || import_has_array(embeng_checkpoint_model(im->edit.from), name);
+}
+
 static int take_all_tensors(const struct output *out, struct import *im)
 {
 	int code = CLI_OK;
@@ -167,7 +204,7 @@ static int take_all_tensors(const struct output *out, struct import *im)
 		for (size_t k = 0; !code && k < im->files[i].count; k++) {
 			const struct tensor *t = &im->files[i].list[k];
 
-			if (tensor_is_table(t))
+			if (tensor_is_table(t) && has_place(im, name_of_tensor(im, i, t)))
 				code = add_wanted(out, im, name_of_tensor(im, i, t), i, t);
 			else
 				im->left++;
@@ -224,6 +261,14 @@ static int choose_tensors(const struct output *out, struct import *im)
 		code = take_wish(out, im, &im->wishes[i]);
 	if (code || im->table_count)
 		return code;
+	if (im->edit.dir)
+		return output_fail(
+			out, CLI_USAGE, ENOENT,
+			"embeng checkpoint ls shows the tables and slots; name the tensor: "
+			"--table TABLE/SLOT=TENSOR",
+			"%s: no matrix of floats among %zu tensors has the name of a table "
+			"or TABLE/SLOT of %s",
+			im->paths[0], im->left, im->edit.dir);
 	if (im->left == 1 && im->file_count == 1)
 		return refuse_tensor_form(out, im, 0, &im->files[0].list[0]);
 	return output_fail(out, CLI_USAGE, ENOENT,
@@ -235,18 +280,6 @@ static int choose_tensors(const struct output *out, struct import *im)
 
 /* -- the report ------------------------------------------------------------ */
 
-static const char *type_text(enum tensor_type type)
-{
-	static const char *const names[] = {"other", "f16", "bf16", "f32", "f64"};
-
-	return names[type];
-}
-
-static const char *source_name(const struct import_table *t)
-{
-	return *t->tensor->name ? t->tensor->name : "the array";
-}
-
 static int print_import(const struct import *im)
 {
 	printf("%s: %zu %s\n", im->to, im->table_count, im->table_count == 1 ? "table" : "tables");
@@ -254,8 +287,8 @@ static int print_import(const struct import *im)
 		const struct import_table *t = &im->tables[i];
 
 		printf("  %s: %" PRIu64 " x %" PRIu64 ", from %s of %s (%s)\n", t->name,
-		       t->tensor->shape[0], t->tensor->shape[1], source_name(t), t->file->path,
-		       type_text(t->tensor->type));
+		       t->tensor->shape[0], t->tensor->shape[1], tensor_label(t->tensor),
+		       t->file->path, tensor_type_text(t->tensor->type));
 	}
 	if (im->left)
 		printf("left out: %zu that %s no matrix of floats\n", im->left,
@@ -280,7 +313,7 @@ static int report_import(const struct output *out, const struct import *im)
 		json_add_number(table, "dim", t->tensor->shape[1]);
 		json_add_text(table, "file", t->file->path);
 		json_add_text(table, "tensor", *t->tensor->name ? t->tensor->name : NULL);
-		json_add_text(table, "type", type_text(t->tensor->type));
+		json_add_text(table, "type", tensor_type_text(t->tensor->type));
 		json_object_array_add(tables, table);
 	}
 	json_add_text(d, "dir", im->to);
@@ -307,8 +340,14 @@ static int run_import(const struct output *out, struct import *im)
 {
 	int code = refuse_old(out, im->to);
 
+	im->edit.out = out;
+	im->edit.to = im->to;
+	if (!code && im->edit.dir)
+		code = edit_open(&im->edit);
 	code = code ? code : open_tensor_files(out, im);
 	code = code ? code : choose_tensors(out, im);
+	if (!code && im->edit.dir)
+		return import_rows(&im->edit, im->tables, im->table_count, im->first);
 	code = code ? code : import_save(out, im->to, im->tables, im->table_count);
 	return code ? code : report_import(out, im);
 }
@@ -324,6 +363,7 @@ static void free_import(struct import *im)
 	free(im->tables);
 	free(im->wishes);
 	free(im->paths);
+	edit_close(&im->edit);
 }
 
 int checkpoint_import(int argc, char **argv)
@@ -339,6 +379,7 @@ int checkpoint_import(int argc, char **argv)
 		.wishes = calloc(most, sizeof(*im.wishes)),
 		.files = calloc(most, sizeof(*im.files)),
 		.stems = calloc(most, sizeof(*im.stems)),
+		.first = -1,
 	};
 	int code;
 

@@ -22,15 +22,12 @@ struct import_work {
 
 static int add_import_table(struct embeng_model *model, const struct import_table *table, size_t i)
 {
-	const struct embeng_table_config t = {
-		.size = sizeof(t),
-		.name = table->name,
+	const struct embeng_table_config t = EMBENG_INIT(
+		embeng_table_config, .name = table->name,
 		.vocabulary_size = (int64_t)table->tensor->shape[0],
-		.dim = (int64_t)table->tensor->shape[1],
-		.combiner = EMBENG_SUM,
-	};
-	const struct embeng_feature_config f = {
-		.size = sizeof(f), .name = table->name, .table = (int)i};
+		.dim = (int64_t)table->tensor->shape[1], .combiner = EMBENG_SUM);
+	const struct embeng_feature_config f = EMBENG_INIT(embeng_feature_config,
+							   .name = table->name, .table = (int)i);
 	int ret = embeng_model_add_table(model, &t);
 
 	ret = ret < 0 ? ret : embeng_model_add_feature(model, &f);
@@ -67,12 +64,10 @@ static int give_imported_rows(void *arg, int table, const char *slot,
 static int write_import(struct import_work *w, const char *dir)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!w->out->json), .cancels = true};
-	const struct embeng_write_options options = {
-		.size = sizeof(options),
-		.save = {.size = sizeof(options.save),
-			 .progress = transfer_progress,
-			 .progress_arg = &transfer},
-	};
+	const struct embeng_write_options options = EMBENG_INIT(
+		embeng_write_options, .save = {.size = sizeof(options.save),
+					       .progress = transfer_progress,
+					       .progress_arg = &transfer});
 	int ret;
 
 	interrupt_catch();

@@ -19,22 +19,27 @@ static const char doc[] =
 	"  embeng checkpoint ls orders.ckpt --json | jq -r .program_state\n\n"
 	"Exit status: 0 ok, 2 usage or no checkpoint in DIR, 4 permission, 11 corrupt.";
 
-static uint64_t count_table_bytes(const struct embeng_table_config *table, size_t slots)
+static uint64_t count_table_bytes(const struct embeng_model *model, size_t t,
+				  const struct embeng_table_config *table)
 {
-	return (uint64_t)table->vocabulary_size * (uint64_t)table->dim * sizeof(float) *
-	       (1 + slots);
+	uint64_t row = (uint64_t)table->dim;
+
+	for (size_t k = 0; k < embeng_model_slot_count(model, t); k++)
+		row += (uint64_t)embeng_model_slot_width(model, (int)t,
+							 embeng_model_slot_name(model, t, k));
+	return (uint64_t)table->vocabulary_size * row * sizeof(float);
 }
 
 static void print_table(const struct embeng_model *model, size_t t, int columns)
 {
-	struct embeng_table_config table = {.size = sizeof(table)};
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 	size_t slots = embeng_model_slot_count(model, t);
 	char size[BYTES_TEXT];
 
 	embeng_model_get_table(model, t, &table);
 	terminal_print(table.name, columns);
-	printf("%12" PRId64 "  %4" PRId64 "  %10s  %-16s  ", table.vocabulary_size, table.dim,
-	       bytes_text(count_table_bytes(&table, slots), size), checkpoint_optimizer(&table));
+	printf("%12" PRId64 "  %4" PRId64 "  %10s  %-20s  ", table.vocabulary_size, table.dim,
+	       bytes_text(count_table_bytes(model, t, &table), size), checkpoint_optimizer(&table));
 	for (size_t k = 0; k < slots; k++)
 		printf("%s%s", k ? ", " : "", embeng_model_slot_name(model, t, k));
 	printf("%s\n", slots ? "" : "-");
@@ -44,7 +49,7 @@ static int print_checkpoint(const char *dir, const struct embeng_model *model,
 			    const struct embeng_checkpoint_info *info)
 {
 	size_t tables = embeng_model_table_count(model);
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 	char size[BYTES_TEXT];
 	int columns = 5;
 
@@ -67,7 +72,7 @@ static int print_checkpoint(const char *dir, const struct embeng_model *model,
 	}
 	putchar('\n');
 	terminal_print("TABLE", columns);
-	printf("%12s  %4s  %10s  %-16s  %s\n", "ROWS", "DIM", "SIZE", "OPTIMIZER", "SLOTS");
+	printf("%12s  %4s  %10s  %-20s  %s\n", "ROWS", "DIM", "SIZE", "OPTIMIZER", "SLOTS");
 	for (size_t t = 0; t < tables; t++)
 		print_table(model, t, columns);
 	return CLI_OK;
@@ -76,7 +81,7 @@ static int print_checkpoint(const char *dir, const struct embeng_model *model,
 static struct json_object *json_table(const struct embeng_model *model, size_t t)
 {
 	struct json_object *object = json_object_new_object(), *slots = json_object_new_array();
-	struct embeng_table_config table = {.size = sizeof(table)};
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 	size_t count = embeng_model_slot_count(model, t);
 
 	embeng_model_get_table(model, t, &table);
@@ -88,7 +93,7 @@ static struct json_object *json_table(const struct embeng_model *model, size_t t
 		json_object_array_add(slots,
 				      json_object_new_string(embeng_model_slot_name(model, t, k)));
 	json_object_object_add(object, "slots", slots);
-	json_add_number(object, "bytes", count_table_bytes(&table, count));
+	json_add_number(object, "bytes", count_table_bytes(model, t, &table));
 	return object;
 }
 
@@ -97,7 +102,7 @@ static int emit_checkpoint(const struct output *out, const char *dir,
 			   const struct embeng_checkpoint_info *info)
 {
 	struct json_object *d = json_document(out), *tables = json_object_new_array();
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 	char hash[24];
 
 	snprintf(hash, sizeof(hash), "%016" PRIx64, info->model_hash);

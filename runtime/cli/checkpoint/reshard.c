@@ -12,6 +12,7 @@
 #include "../frame/transfer.h"
 #include "../lookup/row_names.h"
 #include "commands.h"
+#include "embeng/shard.h"
 
 enum { KEY_HOSTS = 0x100, KEY_SHARDING, KEY_SHARD_BYTES, KEY_KEEP };
 

@@ -20,7 +20,7 @@ static size_t count_rows_of_piece(int64_t dim)
 
 int rows_in_pieces(struct rows_pieces *p)
 {
-	size_t dim = (size_t)p->array->config.dim, piece = count_rows_of_piece((int64_t)dim), count;
+	size_t dim = (size_t)p->array->width, piece = count_rows_of_piece((int64_t)dim), count;
 	float *data = malloc(piece * dim * sizeof(*data));
 	int rc = data ? 0 : -ENOMEM;
 

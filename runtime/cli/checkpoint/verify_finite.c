@@ -62,7 +62,7 @@ static void tell_not_finite(const char *dir, const struct checkpoint_array *arra
 static int search_array(const char *dir, const struct embeng_checkpoint *c,
 			const struct checkpoint_array *array, struct json_object *list)
 {
-	struct search search = {.dim = array->config.dim};
+	struct search search = {.dim = array->width};
 	struct transfer quiet = {.cancels = true};
 	struct rows_pieces pieces = {
 		.c = c,
@@ -90,6 +90,7 @@ static int search_table(const char *dir, const struct embeng_checkpoint *c, size
 
 	for (size_t k = 0; !rc && k <= embeng_model_slot_count(model, table); k++) {
 		array.slot = k ? embeng_model_slot_name(model, table, k - 1) : NULL;
+		array.width = embeng_model_slot_width(model, (int)table, array.slot);
 		rc = search_array(dir, c, &array, list);
 	}
 	return rc;

@@ -61,7 +61,7 @@ int inputs_add(struct run *r, struct embeng_batch *b, const struct json *feature
 
 int batch_begin(struct run *r, enum embeng_mode mode, uint32_t replica, struct embeng_batch **b)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	*b = embeng_batch_new(r->e, mode, replica);
 	if (*b)

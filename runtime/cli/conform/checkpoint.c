@@ -68,8 +68,8 @@ static int make_parents(struct run *r, char *path)
 int step_save(struct run *r, const struct json *body)
 {
 	/* Vectors hold that special values come back as they were. */
-	const struct embeng_save_options all = {.size = sizeof(all),
-						.flags = EMBENG_SAVE_NOT_FINITE};
+	const struct embeng_save_options all = EMBENG_INIT(embeng_save_options,
+							   .flags = EMBENG_SAVE_NOT_FINITE);
 	char *path = NULL;
 	int err = find_folder(r, body, &path);
 

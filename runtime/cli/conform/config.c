@@ -12,6 +12,7 @@
 
 #include "run.h"
 #include "value.h"
+#include "embeng/tpu.h"
 
 /* Bytes shown beside the first that differs. */
 #define SHOWN 8

@@ -199,7 +199,7 @@ static bool cores_are_fixed(const char *device, const struct embeng_device_info 
 
 static int run_conform(struct call *call, const struct output *out)
 {
-	struct embeng_device_info info = {.size = sizeof(info)};
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	struct vector_list list = {0};
 	int code = vector_list_read(&list, call->paths, call->path_count, out), err;
 

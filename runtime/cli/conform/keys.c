@@ -8,13 +8,10 @@
 #include "schema.h"
 
 static const struct key engine_keys[] = {
-	{"replicas", TYPE_INTEGER, OPTIONAL, NULL},
-	{"cores", TYPE_INTEGER, OPTIONAL, NULL},
-	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},
-	{"sharding", TYPE_TEXT, OPTIONAL, NULL},
-	{"pipelining", TYPE_BOOL, OPTIONAL, NULL},
-	{"non_finite", TYPE_TEXT, OPTIONAL, NULL},
-	{0},
+	{"replicas", TYPE_INTEGER, OPTIONAL, NULL}, {"cores", TYPE_INTEGER, OPTIONAL, NULL},
+	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},    {"sharding", TYPE_TEXT, OPTIONAL, NULL},
+	{"pipelining", TYPE_BOOL, OPTIONAL, NULL},  {"fixed_shapes", TYPE_BOOL, OPTIONAL, NULL},
+	{"non_finite", TYPE_TEXT, OPTIONAL, NULL},  {0},
 };
 
 static const struct key quantization_keys[] = {
@@ -127,6 +124,32 @@ static const struct key apply_keys[] = {
 	{0},
 };
 
+static const struct key update_keys[] = {
+	{"replica", TYPE_INTEGER, OPTIONAL, NULL},
+	{"features", TYPE_INPUT, REQUIRED, NULL},
+	{"gradients", TYPE_MAP_GRADIENT, REQUIRED, NULL},
+	{"learning_rates", TYPE_MAP_NUMBER, OPTIONAL, NULL},
+	{"multiplier", TYPE_NUMBER, OPTIONAL, NULL},
+	{0},
+};
+
+static const struct key expect_gradients_keys[] = {
+	{"replica", TYPE_INTEGER, OPTIONAL, NULL},
+	{"features", TYPE_INPUT, REQUIRED, NULL},
+	{"gradients", TYPE_MAP_GRADIENT, REQUIRED, NULL},
+	{"norm", TYPE_NUMBER, OPTIONAL, NULL},
+	{"tables", TYPE_MAP_NUMBER, OPTIONAL, NULL},
+	{"weights", TYPE_MAP_NESTED, OPTIONAL, NULL},
+	{"atol", TYPE_NUMBER, OPTIONAL, NULL},
+	{"rtol", TYPE_NUMBER, OPTIONAL, NULL},
+	{0},
+};
+
+static const struct key discard_keys[] = {
+	{"replica", TYPE_INTEGER, OPTIONAL, NULL},
+	{0},
+};
+
 static const struct key expect_table_keys[] = {
 	{"table", TYPE_TEXT, REQUIRED, NULL},
 	{"slot", TYPE_TEXT, OPTIONAL, NULL},
@@ -232,6 +255,9 @@ const struct key step_verbs[] = {
 	{"enqueue", TYPE_OBJECT, OPTIONAL, enqueue_keys},
 	{"dequeue", TYPE_OBJECT, OPTIONAL, dequeue_keys},
 	{"apply_gradients", TYPE_OBJECT, OPTIONAL, apply_keys},
+	{"update", TYPE_OBJECT, OPTIONAL, update_keys},
+	{"discard", TYPE_OBJECT, OPTIONAL, discard_keys},
+	{"expect_gradients", TYPE_OBJECT, OPTIONAL, expect_gradients_keys},
 	{"expect_table", TYPE_OBJECT, OPTIONAL, expect_table_keys},
 	{"lookup", TYPE_OBJECT, OPTIONAL, lookup_keys},
 	{"save", TYPE_OBJECT, OPTIONAL, folder_keys},

@@ -160,7 +160,7 @@ static void answers_free(struct answers *answers)
 
 static int with_handle(struct run *r, const struct json *body, const struct embeng_model *config)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 	struct answers answers = {0};
 	struct embeng_serving *serving;
 	int result = embeng_serving_live(r->e, config, &serving, &error);

@@ -4,6 +4,7 @@
  * passed on to it, so that vectors can test this.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
@@ -35,24 +36,23 @@ static struct embeng_quantization quantization_read(const struct json *spec)
 static int add_vector_table(struct run *r, struct embeng_model *model, const struct json *spec,
 			    bool optimizer)
 {
-	static const char *const combiners[] = {"mean", "sum", "sqrtn"};
+	static const char *const combiners[] = {"mean", "sum", "sqrtn", "max"};
 	static const char *const policies[] = {"error", "clamp", "drop", "zero"};
 	const char *combiner = text_member(spec, "combiner", "mean");
 	const char *policy = text_member(spec, "out_of_range", "error");
-	struct embeng_table_config config = {
-		.size = sizeof(config),
-		.name = text_member(spec, "name", NULL),
+	struct embeng_table_config config = EMBENG_INIT(
+		embeng_table_config, .name = text_member(spec, "name", NULL),
 		.vocabulary_size = integer_member(spec, "vocabulary_size", 0),
 		.dim = integer_member(spec, "dim", 0),
-		.combiner = (enum embeng_combiner_name)find_choice(combiner, combiners, 3),
+		.combiner = (enum embeng_combiner_name)find_choice(combiner, combiners, 4),
 		.out_of_range = (enum embeng_policy)find_choice(policy, policies, 4),
 		.quantization = quantization_read(member(spec, "quantization")),
-		.frozen = bool_member(spec, "frozen", false),
-	};
+		.frozen = bool_member(spec, "frozen", false));
 	int err;
 
 	if ((int)config.combiner < 0)
-		return run_fail(r, -EINVAL, "table '%s': combiner '%s' must be mean, sum or sqrtn",
+		return run_fail(r, -EINVAL,
+				"table '%s': combiner '%s' must be mean, sum, sqrtn or max",
 				config.name, combiner);
 	if ((int)config.out_of_range < 0)
 		return run_fail(r, -EINVAL,
@@ -65,6 +65,7 @@ static int add_vector_table(struct run *r, struct embeng_model *model, const str
 					text_member(member(spec, "optimizer"), "kind", ""));
 	}
 	err = embeng_model_add_table(model, &config);
+	free((void *)config.optimizer.dynamic);
 	return err < 0 ? run_library(r, err) : 0;
 }
 
@@ -86,13 +87,11 @@ static int set_output_shape(struct run *r, const struct json *shape,
 static int add_vector_feature(struct run *r, struct embeng_model *model, const struct json *spec)
 {
 	const char *table = text_member(spec, "table", "");
-	struct embeng_feature_config config = {
-		.size = sizeof(config),
-		.name = text_member(spec, "name", NULL),
+	struct embeng_feature_config config = EMBENG_INIT(
+		embeng_feature_config, .name = text_member(spec, "name", NULL),
 		.table = embeng_model_table(model, table),
 		.max_sequence_length = integer_member(spec, "max_sequence_length", 0),
-		.unchecked_serving = !bool_member(spec, "validate_weights_and_indices", true),
-	};
+		.unchecked_serving = !bool_member(spec, "validate_weights_and_indices", true));
 	int err;
 
 	if (config.table < 0)
@@ -113,14 +112,13 @@ static int set_vector_engine(struct run *r, struct embeng_model *model, const st
 	const char *sharding = text_member(engine, "sharding", "div");
 	int64_t replicas = integer_member(engine, "replicas", 1);
 	int64_t hosts = integer_member(engine, "hosts", 1);
-	struct embeng_engine_config config = {
-		.size = sizeof(config),
-		.replicas = (uint32_t)replicas,
+	struct embeng_engine_config config = EMBENG_INIT(
+		embeng_engine_config, .replicas = (uint32_t)replicas,
 		.pipelining = bool_member(engine, "pipelining", false),
+		.fixed_shapes = bool_member(engine, "fixed_shapes", false),
 		.hosts = (uint32_t)hosts,
 		.sharding = (enum embeng_sharding)find_choice(sharding, shardings, 2),
-		.non_finite = (enum embeng_non_finite)find_choice(non_finite, policies, 3),
-	};
+		.non_finite = (enum embeng_non_finite)find_choice(non_finite, policies, 3));
 	int err;
 
 	if (replicas < 1 || replicas > UINT32_MAX)

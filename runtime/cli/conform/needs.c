@@ -3,16 +3,18 @@
  * Lists the capabilities that a vector needs and this command lacks, by the vector's own list and
  * by its contents. Such a vector is skipped.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "run.h"
 #include "schema.h"
 #include "value.h"
+#include "embeng/tpu.h"
 
 static const char *const present[] = {
 	"options", "policies",	"slots",    "hosts",	    "checkpoint",
-	"serving", "partition", "stacking", "quantization", "config",
+	"serving", "partition", "stacking", "quantization",
 };
 
 static const struct {
@@ -22,6 +24,12 @@ static const struct {
 	{"expect_config", "config"}, {"stacking", "stacking"}, {"partition", "partition"},
 };
 
+/* A library may be built without protobufs; it says so before it looks at what it is given. */
+static bool has_protobufs(void)
+{
+	return embeng_tpu_import(NULL, 0, NULL, NULL) != -ENOTSUP;
+}
+
 /* The optimizers that there are, and some more. */
 static bool has_capability(const char *name)
 {
@@ -30,6 +38,8 @@ static bool has_capability(const char *name)
 
 	if (!strncmp(name, optimizer, sizeof(optimizer) - 1))
 		return !embeng_optimizer_by_name(name + sizeof(optimizer) - 1, 0.0f, &made);
+	if (!strcmp(name, "config"))
+		return has_protobufs();
 	for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++) {
 		if (!strcmp(present[i], name))
 			return true;

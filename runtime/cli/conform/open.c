@@ -42,7 +42,10 @@ static int fill_slot(struct run *r, struct embeng *e, int table, const char *slo
 		     const struct json *spec, const struct json *matrix)
 {
 	int64_t shape[] = {integer_member(spec, "vocabulary_size", 0),
-			   integer_member(spec, "dim", 0)};
+			   embeng_model_slot_width(embeng_get_model(e), table, slot)};
+
+	if (shape[1] < 0)
+		return run_library(r, (int)shape[1]);
 
 	if (json_is(matrix, JSON_ARRAY) && !nested_has_shape(matrix, shape, 2))
 		return run_fail(r, -EINVAL, "table '%s': %s must have %lld x %lld numbers",
@@ -100,7 +103,7 @@ static int device_name(struct run *r, const struct json *engine, char *name, siz
 static int open_vector_device(struct run *r, const struct json *engine, struct embeng_model *model,
 			      struct embeng **e)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 	char name[256];
 	int err = device_name(r, engine, name, sizeof(name));
 

@@ -18,6 +18,10 @@ const struct key optimizer_common_keys[] = {
 	{"multiply_weight_decay_factor_by_learning_rate", TYPE_BOOL, NULLABLE, NULL},
 	{"use_gradient_accumulation", TYPE_BOOL, OPTIONAL, NULL},
 	{"low_dimensional_packing_status", TYPE_BOOL, OPTIONAL, NULL},
+	{"weight_decay_in_gradient", TYPE_BOOL, OPTIONAL, NULL},
+	{"scale_by_frequency", TYPE_BOOL, OPTIONAL, NULL},
+	{"max_norm", TYPE_NUMBER, OPTIONAL, NULL},
+	{"dynamic", TYPE_MAP_TEXT, OPTIONAL, NULL},
 	{0},
 };
 
@@ -25,7 +29,8 @@ const struct key optimizer_common_keys[] = {
 #define BOOL_KEY(name) {name, TYPE_BOOL, OPTIONAL, NULL}
 
 static const struct key none_keys[] = {{0}};
-static const struct key accumulator_keys[] = {NUMBER_KEY("initial_accumulator_value"), {0}};
+static const struct key adagrad_keys[] = {
+	NUMBER_KEY("initial_accumulator_value"), NUMBER_KEY("epsilon"), {0}};
 static const struct key adagrad_momentum_keys[] = {
 	NUMBER_KEY("momentum"), BOOL_KEY("use_nesterov"), NUMBER_KEY("exponent"),
 	NUMBER_KEY("beta2"),	NUMBER_KEY("epsilon"),	  {0},
@@ -37,13 +42,10 @@ static const struct key ftrl_keys[] = {
 	BOOL_KEY("allow_zero_accumulator"),	  {0},
 };
 static const struct key adam_keys[] = {
-	NUMBER_KEY("beta_1"),
-	NUMBER_KEY("beta_2"),
-	NUMBER_KEY("epsilon"),
-	BOOL_KEY("lazy_adam"),
-	BOOL_KEY("sum_inside_sqrt"),
-	BOOL_KEY("bias_correction"),
-	{0},
+	NUMBER_KEY("beta_1"),	     NUMBER_KEY("beta_2"),
+	NUMBER_KEY("epsilon"),	     BOOL_KEY("lazy_adam"),
+	BOOL_KEY("sum_inside_sqrt"), BOOL_KEY("bias_correction"),
+	BOOL_KEY("epsilon_hat"),     {0},
 };
 static const struct key momentum_keys[] = {NUMBER_KEY("momentum"), BOOL_KEY("use_nesterov"), {0}};
 static const struct key lion_keys[] = {
@@ -106,12 +108,22 @@ static const struct key frequency_estimator_keys[] = {
 static const struct key laprop_keys[] = {
 	NUMBER_KEY("b1"), NUMBER_KEY("b2"), NUMBER_KEY("eps"), {0}};
 
+static const struct key rowwise_adagrad_keys[] = {
+	NUMBER_KEY("epsilon"),
+	BOOL_KEY("mean_gradient"),
+	NUMBER_KEY("initial_accumulator_value"),
+	{0},
+};
+
+static const struct key partial_rowwise_adam_keys[] = {
+	NUMBER_KEY("beta_1"), NUMBER_KEY("beta_2"), NUMBER_KEY("epsilon"), {0}};
+
 static const struct {
 	const char *kind;
 	const struct key *keys;
 } kinds[] = {
 	{"sgd", none_keys},
-	{"adagrad", accumulator_keys},
+	{"adagrad", adagrad_keys},
 	{"adagrad_momentum", adagrad_momentum_keys},
 	{"ftrl", ftrl_keys},
 	{"adam", adam_keys},
@@ -129,6 +141,8 @@ static const struct {
 	{"frequency_estimator", frequency_estimator_keys},
 	{"laprop", laprop_keys},
 	{"assign", none_keys},
+	{"rowwise_adagrad", rowwise_adagrad_keys},
+	{"partial_rowwise_adam", partial_rowwise_adam_keys},
 	{"program", NULL}, /* its keys are the program's own hyperparameters: any */
 };
 

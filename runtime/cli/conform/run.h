@@ -11,6 +11,7 @@
 
 #include "../../json/json_read.h"
 #include "embeng.h"
+#include "embeng/partition.h"
 
 #define RUN_TEXT (EMBENG_ERROR_TEXT + 256)
 
@@ -90,6 +91,10 @@ int inputs_add(struct run *r, struct embeng_batch *b, const struct json *feature
 
 /* Runs a step. Return: 0, a negative errno, or STEP_MISMATCH. */
 int step_run(struct run *r, const char *verb, const struct json *body);
+/* Gradients and rates of a step, for @b or, where it is NULL, for the dequeued batch. */
+int update_made(struct run *r, struct embeng_batch *b, const struct json *body);
+/* Looks at what the library tells of a step's gradients for @b. */
+int gradients_made(struct run *r, struct embeng_batch *b, const struct json *body);
 int step_apply_gradients(struct run *r, const struct json *body);
 int step_lookup(struct run *r, const struct json *body);
 int step_partition(struct run *r, const struct json *body);

@@ -20,7 +20,7 @@ int run_fail(struct run *r, int err, const char *format, ...)
 
 int run_library(struct run *r, int err)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	embeng_last_error(&error);
 	return run_fail(r, err, "%s", error.text);

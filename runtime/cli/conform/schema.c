@@ -369,6 +369,8 @@ static int validate_value(const struct json *value, enum value_type type, const 
 		return validate_map(value, TYPE_MATRIX, place);
 	case TYPE_MAP_NUMBER:
 		return validate_map(value, TYPE_NUMBER, place);
+	case TYPE_MAP_TEXT:
+		return validate_map(value, TYPE_TEXT, place);
 	case TYPE_MAP_GRADIENT:
 		return validate_map(value, TYPE_GRADIENT, place);
 	case TYPE_ERROR:

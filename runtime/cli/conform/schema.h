@@ -27,6 +27,7 @@ enum value_type {
 	TYPE_MAP_NESTED,
 	TYPE_MAP_MATRIX,
 	TYPE_MAP_NUMBER,
+	TYPE_MAP_TEXT,
 	TYPE_MAP_GRADIENT, /* may be null */
 	TYPE_ERROR,	   /* errno, contains */
 	TYPE_OPTIMIZER,

@@ -3,6 +3,7 @@
  * Reads a vector's optimizer as the library takes it. A key means the same in every kind that has
  * it, so one table of keys serves all.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "settings.h"
@@ -58,6 +59,11 @@ static const struct setting settings[] = {
 	SETTING("max_total_benefit", NUMBER, max_total_benefit),
 	SETTING("mdl_hard_limit", NUMBER, mdl_hard_limit),
 	SETTING("hard_limit_min_benefit", SWITCH, hard_limit_min_benefit),
+	SETTING("mean_gradient", SWITCH, mean_gradient),
+	SETTING("epsilon_hat", SWITCH, epsilon_hat),
+	SETTING("weight_decay_in_gradient", SWITCH, weight_decay_in_gradient),
+	SETTING("scale_by_frequency", SWITCH, scale_by_frequency),
+	SETTING("max_norm", NUMBER, max_norm),
 	SETTING("mdl_regularize", SWITCH, mdl_regularize),
 	SETTING("weight_decay_factor", NUMBER, weight_decay_factor),
 	SETTING("multiply_weight_decay_factor_by_learning_rate", INT,
@@ -147,6 +153,22 @@ static void set_clips(const struct json *spec, struct embeng_optimizer *o)
 	o->clip_min = -o->clip_min;
 }
 
+/* {hyperparameter: name} */
+static void set_dynamic(const struct json *map, struct embeng_optimizer *o)
+{
+	struct embeng_dynamic *list = json_length(map) ? calloc(json_length(map), sizeof(*list))
+						       : NULL;
+
+	if (!list)
+		return;
+	o->dynamic = list;
+	o->dynamic_count = json_length(map);
+	for (size_t i = 0; i < o->dynamic_count; i++) {
+		list[i].hyperparameter = json_name(map, i);
+		list[i].name = text_member(map, list[i].hyperparameter, NULL);
+	}
+}
+
 bool optimizer_read(const struct json *spec, struct embeng_optimizer *o)
 {
 	const struct json *rate = member(spec, "learning_rate");
@@ -165,5 +187,6 @@ bool optimizer_read(const struct json *spec, struct embeng_optimizer *o)
 		if (setting && !json_is(value, JSON_NULL))
 			store_setting(o, setting, value);
 	}
+	set_dynamic(member(spec, "dynamic"), o);
 	return true;
 }

@@ -21,7 +21,10 @@ struct setting {
 /* Finds a key. Return: NULL if it is unknown or is no plain member. */
 const struct setting *setting_find(const char *key);
 
-/* Converts a checked @spec, with defaults filled in. Return: false for an unknown kind. */
+/*
+ * Converts a checked @spec, with defaults filled in. The texts are those of @spec; the array @dynamic
+ * is the caller's, to free(). Return: false for an unknown kind.
+ */
 bool optimizer_read(const struct json *spec, struct embeng_optimizer *optimizer);
 
 /* Writes the spec that optimizer_read() reads, with all keys. Return: NULL for no optimizer. */

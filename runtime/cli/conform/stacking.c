@@ -8,6 +8,7 @@
 
 #include "run.h"
 #include "value.h"
+#include "embeng/stacking.h"
 
 /* One stack of what came out. */
 struct stacked {

@@ -14,10 +14,18 @@
 /* Rows are read in pieces of about this many floats. */
 #define PIECE 65536
 
-static int step_enqueue(struct run *r, const struct json *body)
+static int enqueue_made(struct run *r, struct embeng_batch *b, const struct json *body)
 {
-	enum embeng_mode mode = bool_member(body, "training", true) ? EMBENG_TRAIN
-								    : EMBENG_INFERENCE;
+	int err = embeng_enqueue(r->e, b, 0);
+
+	(void)body;
+	return err ? run_library(r, err) : 0;
+}
+
+/* Makes the batch of the step's features, and has @use() take it. */
+static int with_batch(struct run *r, const struct json *body, enum embeng_mode mode,
+		      int (*use)(struct run *r, struct embeng_batch *b, const struct json *body))
+{
 	struct arrays *kept = NULL;
 	struct embeng_batch *b;
 	uint32_t replica = 0;
@@ -29,14 +37,39 @@ static int step_enqueue(struct run *r, const struct json *body)
 	if (err)
 		return err;
 	err = inputs_add(r, b, member(body, "features"), &kept);
-	if (!err) {
-		err = embeng_enqueue(r->e, b, 0);
-		if (err)
-			run_library(r, err);
-	}
+	if (!err)
+		err = use(r, b, body);
 	embeng_batch_free(b);
 	inputs_free(kept);
 	return err;
+}
+
+static int step_enqueue(struct run *r, const struct json *body)
+{
+	return with_batch(r, body,
+			  bool_member(body, "training", true) ? EMBENG_TRAIN : EMBENG_INFERENCE,
+			  enqueue_made);
+}
+
+static int step_update(struct run *r, const struct json *body)
+{
+	return with_batch(r, body, EMBENG_TRAIN, update_made);
+}
+
+static int step_expect_gradients(struct run *r, const struct json *body)
+{
+	return with_batch(r, body, EMBENG_TRAIN, gradients_made);
+}
+
+static int step_discard(struct run *r, const struct json *body)
+{
+	uint32_t replica = 0;
+	int err = step_replica(r, body, &replica);
+
+	if (err)
+		return err;
+	err = embeng_discard(r->e, replica, 0);
+	return err ? run_library(r, err) : 0;
 }
 
 static void remember_shapes(struct run *r, const struct embeng_activations *a)
@@ -77,7 +110,7 @@ static int check_feature_names(struct run *r, const struct json *expect)
 
 static int step_dequeue(struct run *r, const struct json *body)
 {
-	struct embeng_activations activations = {.size = sizeof(activations)};
+	struct embeng_activations activations = EMBENG_INIT(embeng_activations);
 	const struct json *expect = member(body, "expect");
 	int result, err;
 	uint32_t replica = 0;
@@ -181,6 +214,8 @@ static int step_expect_table(struct run *r, const struct json *body)
 		return what.table;
 	spec = table_spec(r, what.table);
 	what.dim = (size_t)integer_member(spec, "dim", 0);
+	if (embeng_model_slot_width(r->model, what.table, what.slot) > 0)
+		what.dim = (size_t)embeng_model_slot_width(r->model, what.table, what.slot);
 	what.count = rows ? list_length(rows) : (size_t)integer_member(spec, "vocabulary_size", 0);
 	shape[0] = (int64_t)what.count;
 	shape[1] = (int64_t)what.dim;
@@ -215,7 +250,7 @@ static int check_count(struct run *r, const struct json *body, const char *table
 
 static int step_expect_stats(struct run *r, const struct json *body)
 {
-	struct embeng_table_stats stats = {.size = sizeof(stats)};
+	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
 	const char *name = text_member(body, "table", "");
 	int table = find_model_table(r, name), result;
 
@@ -261,6 +296,9 @@ static const struct {
 	{"enqueue", step_enqueue},
 	{"dequeue", step_dequeue},
 	{"apply_gradients", step_apply_gradients},
+	{"update", step_update},
+	{"discard", step_discard},
+	{"expect_gradients", step_expect_gradients},
 	{"expect_table", step_expect_table},
 	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},

@@ -107,7 +107,7 @@ int cmd_info(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = options, .parser = parse_info_option, .doc = doc};
-	struct embeng_device_info info = {.size = sizeof(info)};
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	struct output out = {.verb = "info"};
 	struct json_object *document;
 	const char *device = NULL;

@@ -220,7 +220,7 @@ int cmd_regs(int argc, char **argv)
 					 .args_doc = "[NAME...]",
 					 .doc = doc};
 	struct output out = {.verb = "regs"};
-	struct embeng_device_info info = {.size = sizeof(info)};
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	struct call call = {0};
 	char page[EMBENG_REGISTERS_BYTES];
 	int code = command_parse(&argp, argc, argv, &out, &call), err;

@@ -147,7 +147,7 @@ int output_finish(int code)
 
 int output_library_failure(const struct output *out, int err, const char *hint)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	embeng_last_error(&error);
 	return output_fail(out, exit_of_errno(err), err, hint, "%s", error.text);

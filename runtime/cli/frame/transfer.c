@@ -24,7 +24,10 @@ int transfer_progress(void *arg, const struct embeng_progress *progress)
 	char done[BYTES_TEXT], total[BYTES_TEXT];
 	struct transfer *t = arg;
 
-	progress_line(&t->line, "%s: %s of %s", progress->what, bytes_text(progress->done, done),
-		      bytes_text(progress->total, total));
+	if (progress->total)
+		progress_line(&t->line, "%s: %s of %s", progress->what,
+			      bytes_text(progress->done, done), bytes_text(progress->total, total));
+	else
+		progress_line(&t->line, "%s: %s", progress->what, bytes_text(progress->done, done));
 	return t->cancels && interrupted();
 }

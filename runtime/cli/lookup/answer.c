@@ -21,8 +21,8 @@ static int set_refusal(struct answer *a, int err, const char *refusal)
 /* A model whose one feature is single rows of the table. */
 static int rows_model(const struct embeng_model *saved, int table, struct embeng_model **out)
 {
-	struct embeng_table_config t = {.size = sizeof(t)};
-	struct embeng_feature_config f = {.size = sizeof(f)};
+	struct embeng_table_config t = EMBENG_INIT(embeng_table_config);
+	struct embeng_feature_config f = EMBENG_INIT(embeng_feature_config);
 	int err = embeng_model_get_table(saved, (size_t)table, &t);
 
 	if (err)
@@ -131,7 +131,7 @@ static int look_up_input(const struct embeng_serving_input *asked, struct answer
 static int check_row_ids(const struct question *q, const struct embeng_model *model,
 			 struct answer *a)
 {
-	struct embeng_table_config t = {.size = sizeof(t)};
+	struct embeng_table_config t = EMBENG_INIT(embeng_table_config);
 	int err = embeng_model_get_table(model, 0, &t);
 
 	for (size_t k = 0; !err && k < q->id_count; k++) {
@@ -158,20 +158,12 @@ static int64_t *bag_places(size_t count)
 int question_answer(struct question *q, struct answer *a)
 {
 	const struct embeng_model *model;
-	struct embeng_feature_config f = {.size = sizeof(f)};
+	struct embeng_feature_config f = EMBENG_INIT(embeng_feature_config);
 	int64_t *places = bag_places(q->id_count), bag[] = {1, (int64_t)q->id_count};
-	struct embeng_serving_input in = {
-		.size = sizeof(in),
-		.form = EMBENG_SPARSE,
-		.type = EMBENG_I64,
-		.ids = q->ids,
-		.id_count = q->id_count,
-		.indices = places,
-		.shape = bag,
-		.rank = 2,
-		.weights = q->weights,
-		.weight_count = q->weight_count,
-	};
+	struct embeng_serving_input in = EMBENG_INIT(
+		embeng_serving_input, .form = EMBENG_SPARSE, .type = EMBENG_I64, .ids = q->ids,
+		.id_count = q->id_count, .indices = places, .shape = bag, .rank = 2,
+		.weights = q->weights, .weight_count = q->weight_count);
 	int err = places ? open_serving(q, a) : set_refusal(a, -ENOMEM, "out of memory");
 
 	if (!err) {

@@ -167,7 +167,7 @@ static int load_marked(const char *dir, const struct row_names_mark *mark, struc
 int row_names_load(const char *dir, const struct embeng_checkpoint *c, struct row_names *names,
 		   char error[ROW_NAMES_ERROR])
 {
-	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
 	struct row_names_mark mark = {0};
 	const struct json *state;
 	char why[JSON_WHY];

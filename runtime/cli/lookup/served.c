@@ -17,18 +17,10 @@ static int look_up_rows(const struct embeng_serving *serving, int feature, const
 			size_t items, float *rows, size_t dim)
 {
 	const int64_t shape[] = {(int64_t)items};
-	const struct embeng_serving_input input = {
-		.size = sizeof(input),
-		.feature = feature,
-		.form = EMBENG_DENSE,
-		.type = EMBENG_I32,
-		.ids = ids,
-		.id_count = items,
-		.shape = shape,
-		.rank = 1,
-		.out = rows,
-		.out_elements = items * dim,
-	};
+	const struct embeng_serving_input input = EMBENG_INIT(
+		embeng_serving_input, .feature = feature, .form = EMBENG_DENSE, .type = EMBENG_I32,
+		.ids = ids, .id_count = items, .shape = shape, .rank = 1, .out = rows,
+		.out_elements = items * dim);
 
 	return embeng_serving_lookup(serving, &input, 1);
 }
@@ -53,7 +45,7 @@ static int read_both(const struct embeng_serving *serving, size_t items, struct 
 
 int served_vectors(const char *dir, size_t items, struct vectors *v)
 {
-	struct embeng_table_config table = {.size = sizeof(table)};
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 	struct embeng_serving *serving;
 	int rc = embeng_serving_open(dir, NULL, 0, &serving, NULL);
 

@@ -5,6 +5,7 @@
 
 #include "../frame/command.h"
 #include "embeng.h"
+#include "embeng/tpu.h"
 
 int config_show(int argc, char **argv);
 int config_convert(int argc, char **argv);

@@ -135,7 +135,7 @@ static void note_loss(struct json_object *lost, const char *format, ...)
 static void note_table_losses(const struct embeng_model *model, struct json_object *lost)
 {
 	for (size_t t = 0; t < embeng_model_table_count(model); t++) {
-		struct embeng_table_config table = {.size = sizeof(table)};
+		struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 
 		embeng_model_get_table(model, t, &table);
 		if (table.combiner != EMBENG_MEAN)
@@ -155,7 +155,7 @@ static void note_table_losses(const struct embeng_model *model, struct json_obje
 static void note_feature_losses(const struct embeng_model *model, struct json_object *lost)
 {
 	for (size_t f = 0; f < embeng_model_feature_count(model); f++) {
-		struct embeng_feature_config feature = {.size = sizeof(feature)};
+		struct embeng_feature_config feature = EMBENG_INIT(embeng_feature_config);
 
 		embeng_model_get_feature(model, f, &feature);
 		if (feature.max_sequence_length)
@@ -193,7 +193,7 @@ static struct json_object *list_losses(const struct config *config, enum config_
 		note_feature_losses(config->model, lost);
 	}
 	for (size_t i = 0; i < embeng_tpu_unknown_count(config->tpu); i++) {
-		struct embeng_tpu_unknown field = {.size = sizeof(field)};
+		struct embeng_tpu_unknown field = EMBENG_INIT(embeng_tpu_unknown);
 
 		embeng_tpu_get_unknown(config->tpu, i, &field);
 		note_loss(lost, "field %u of %s, which is unknown", field.number,

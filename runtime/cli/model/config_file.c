@@ -90,7 +90,7 @@ static int read_protobuf(const struct output *out, const char *path, const void 
 			 size_t length, struct config *config)
 {
 	int err = embeng_tpu_import(bytes, length, NULL, &config->tpu);
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	if (err) {
 		embeng_last_error(&error);

@@ -82,7 +82,7 @@ static void print_tables(const struct embeng_model *model)
 	terminal_print("TABLE", columns);
 	printf("%14s  %6s  %-8s  %-18s  %s\n", "ROWS", "DIM", "COMBINER", "OPTIMIZER", "RATE");
 	for (size_t t = 0; t < count; t++) {
-		struct embeng_table_config table = {.size = sizeof(table)};
+		struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 
 		embeng_model_get_table(model, t, &table);
 		terminal_print(table.name, columns);
@@ -121,7 +121,7 @@ static void print_features(const struct embeng_model *model)
 	terminal_print("TABLE", table_columns);
 	puts("OUTPUT");
 	for (size_t f = 0; f < count; f++) {
-		struct embeng_feature_config feature = {.size = sizeof(feature)};
+		struct embeng_feature_config feature = EMBENG_INIT(embeng_feature_config);
 
 		embeng_model_get_feature(model, f, &feature);
 		terminal_print(feature.name, columns);
@@ -134,7 +134,7 @@ static void print_features(const struct embeng_model *model)
 static void print_unknown(const struct embeng_tpu *tpu)
 {
 	for (size_t i = 0; i < embeng_tpu_unknown_count(tpu); i++) {
-		struct embeng_tpu_unknown field = {.size = sizeof(field)};
+		struct embeng_tpu_unknown field = EMBENG_INIT(embeng_tpu_unknown);
 
 		embeng_tpu_get_unknown(tpu, i, &field);
 		printf("%sfield %" PRIu32 " of %s is not known: %" PRIu64 " bytes at %" PRIu64 "\n",
@@ -146,7 +146,7 @@ static void print_unknown(const struct embeng_tpu *tpu)
 
 static int print_config(const struct arguments *a, const struct config *config)
 {
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 	const struct embeng_tpu_settings *s = &config->settings;
 
 	embeng_model_get_engine(config->model, &engine);
@@ -176,7 +176,7 @@ static struct json_object *unknown_json(const struct embeng_tpu *tpu)
 	struct json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < embeng_tpu_unknown_count(tpu); i++) {
-		struct embeng_tpu_unknown field = {.size = sizeof(field)};
+		struct embeng_tpu_unknown field = EMBENG_INIT(embeng_tpu_unknown);
 		struct json_object *object = json_object_new_object();
 
 		embeng_tpu_get_unknown(tpu, i, &field);

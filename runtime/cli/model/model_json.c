@@ -59,6 +59,15 @@ static void add_settings(struct json_object *to, const struct embeng_optimizer *
 	}
 }
 
+static struct json_object *hyperparameters_json(const struct embeng_optimizer *o)
+{
+	struct json_object *to = json_object_new_object();
+
+	for (size_t i = 0; i < o->dynamic_count; i++)
+		json_add_text(to, o->dynamic[i].hyperparameter, o->dynamic[i].name);
+	return to;
+}
+
 struct json_object *optimizer_write(const struct embeng_optimizer *o)
 {
 	const char *kind = embeng_optimizer_text(o->kind);
@@ -73,6 +82,8 @@ struct json_object *optimizer_write(const struct embeng_optimizer *o)
 					    : json_float((double)o->learning_rate));
 	add_settings(to, o, optimizer_keys(kind));
 	add_settings(to, o, optimizer_common_keys);
+	if (o->dynamic_count)
+		json_object_object_add(to, "dynamic", hyperparameters_json(o));
 	if (o->has_clip_weight_min)
 		json_add_float(to, "clip_weight_min", (double)o->clip_weight_min);
 	if (o->has_clip_weight_max)
@@ -86,7 +97,7 @@ struct json_object *optimizer_write(const struct embeng_optimizer *o)
 
 const char *combiner_word(enum embeng_combiner_name combiner)
 {
-	static const char *const words[] = {"mean", "sum", "sqrtn"};
+	static const char *const words[] = {"mean", "sum", "sqrtn", "max"};
 
 	return words[combiner];
 }
@@ -104,7 +115,7 @@ static struct json_object *quantization_json(const struct embeng_quantization *q
 static struct json_object *table_json(const struct embeng_model *model, size_t index)
 {
 	static const char *const policies[] = {"error", "clamp", "drop", "zero"};
-	struct embeng_table_config table = {.size = sizeof(table)};
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 	struct json_object *to = json_object_new_object(), *optimizer;
 
 	embeng_model_get_table(model, index, &table);
@@ -132,7 +143,7 @@ static struct json_object *shape_json(const struct embeng_shape *shape)
 
 static struct json_object *feature_json(const struct embeng_model *model, size_t index)
 {
-	struct embeng_feature_config feature = {.size = sizeof(feature)};
+	struct embeng_feature_config feature = EMBENG_INIT(embeng_feature_config);
 	struct json_object *to = json_object_new_object();
 	struct embeng_shape shape;
 
@@ -153,13 +164,15 @@ void model_json_add(struct json_object *to, const struct embeng_model *model, in
 {
 	struct json_object *engine = json_object_new_object(), *tables = json_object_new_array(),
 			   *features = json_object_new_array();
-	struct embeng_engine_config config = {.size = sizeof(config)};
+	struct embeng_engine_config config = EMBENG_INIT(embeng_engine_config);
 
 	embeng_model_get_engine(model, &config);
 	json_add_number(engine, "replicas", config.replicas);
 	json_object_object_add(engine, "hosts", json_object_new_int(hosts));
 	json_add_text(engine, "sharding", sharding);
 	json_object_object_add(engine, "pipelining", json_object_new_boolean(config.pipelining));
+	if (config.fixed_shapes)
+		json_object_object_add(engine, "fixed_shapes", json_object_new_boolean(true));
 	if (config.non_finite)
 		json_add_text(engine, "non_finite",
 			      config.non_finite == EMBENG_NON_FINITE_DROP ? "drop" : "allow");

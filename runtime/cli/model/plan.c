@@ -21,9 +21,9 @@ static const char doc[] =
 	"MODEL is a JSON file with the tables, features and engine of a conformance vector;\n"
 	"steps are not needed. Instead of a file, --checkpoint or --table and --feature can\n"
 	"describe the model. OPTIMIZER is none, sgd (the default) or another one of\n"
-	"embeng-optimizers(7); each of its slots is as large as the table. A table without\n"
-	"--feature gets one feature, which has the name of the table. Counts may end in k, M\n"
-	"or G for thousands, millions and billions.\n\n"
+	"embeng-optimizers(7); its slots are as large as the table, or have one number a row.\n"
+	"A table without --feature gets one feature, which has the name of the table. Counts\n"
+	"may end in k, M or G for thousands, millions and billions.\n\n"
 	"Examples:\n"
 	"  embeng plan --table users:10Mx64:adagrad\n"
 	"  embeng plan --table items:2Mx128:adam --feature clicked:items --feature seen:items:50 "
@@ -168,7 +168,7 @@ static int report_plan(struct plan_call *call, const struct embeng_model *model,
 
 static int run_plan(struct plan_call *call, const struct output *out)
 {
-	struct embeng_device_info device = {.size = sizeof(device)};
+	struct embeng_device_info device = EMBENG_INIT(embeng_device_info);
 	struct embeng_model *model;
 	int code = plan_model(call, out, &model), err;
 

@@ -72,7 +72,7 @@ static int refuse_form(const struct output *out, const char *option, const char 
 
 static int refuse_optimizer(const struct output *out, const char *given)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	embeng_last_error(&error);
 	return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
@@ -81,7 +81,7 @@ static int refuse_optimizer(const struct output *out, const char *given)
 
 static int add_table_option(const struct output *out, const char *text, struct embeng_model *model)
 {
-	struct embeng_table_config config = {.size = sizeof(config)};
+	struct embeng_table_config config = EMBENG_INIT(embeng_table_config);
 	struct part parts[3] = {0};
 	size_t count = split_parts(text, parts);
 	char *name;
@@ -103,10 +103,8 @@ static int add_table_option(const struct output *out, const char *text, struct e
 static int add_named(const struct output *out, struct embeng_model *model, const char *name,
 		     int table, int64_t length)
 {
-	struct embeng_feature_config config = {.size = sizeof(config),
-					       .name = name,
-					       .table = table,
-					       .max_sequence_length = length};
+	struct embeng_feature_config config = EMBENG_INIT(
+		embeng_feature_config, .name = name, .table = table, .max_sequence_length = length);
 	int err = embeng_model_add_feature(model, &config);
 
 	return err < 0 ? output_library_failure(out, err, NULL) : 0;
@@ -114,7 +112,7 @@ static int add_named(const struct output *out, struct embeng_model *model, const
 
 static int refuse_table(const struct output *out, const char *feature, int err)
 {
-	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	embeng_last_error(&error);
 	return output_fail(out, exit_of_errno(err), err, "Give it with --table", "feature %s: %s",
@@ -149,8 +147,8 @@ static int add_feature_option(const struct output *out, const char *text,
 
 static int copy_model(const struct embeng_model *from, struct embeng_model *to)
 {
-	struct embeng_feature_config feature = {.size = sizeof(feature)};
-	struct embeng_table_config table = {.size = sizeof(table)};
+	struct embeng_feature_config feature = EMBENG_INIT(embeng_feature_config);
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 	int err = 0;
 
 	for (size_t t = 0; err >= 0 && t < embeng_model_table_count(from); t++) {
@@ -184,7 +182,7 @@ static int add_missing(const struct output *out, struct embeng_model *model)
 	int code = 0;
 
 	for (size_t t = 0; !code && t < embeng_model_table_count(model); t++) {
-		struct embeng_feature_config config = {.size = sizeof(config)};
+		struct embeng_feature_config config = EMBENG_INIT(embeng_feature_config);
 		bool used = false;
 
 		for (size_t f = 0; f < given; f++) {
@@ -242,7 +240,7 @@ static int fill_from_file(struct plan_call *call, const struct output *out,
 static int fill_plan_model(struct plan_call *call, const struct output *out,
 			   struct embeng_model *model)
 {
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 	int code = call->path	      ? fill_from_file(call, out, model)
 		   : call->checkpoint ? fill_from_checkpoint(call, out, model)
 				      : fill_from_call(call, out, model);

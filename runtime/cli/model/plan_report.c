@@ -49,7 +49,7 @@ struct limit {
 /* Index of the widest table, the first of those that are as wide; 0 if there is none. */
 static size_t find_widest(const struct embeng_model *model, int64_t *dim)
 {
-	struct embeng_table_config table = {.size = sizeof(table)};
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
 	size_t widest = 0;
 
 	*dim = 0;
@@ -65,7 +65,7 @@ static size_t find_widest(const struct embeng_model *model, int64_t *dim)
 
 static void fill_limits(const struct plan_report *r, struct limit limits[LIMITS])
 {
-	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 	int64_t dim;
 	const char *widest = embeng_model_table_name(r->model, find_widest(r->model, &dim));
 

@@ -89,6 +89,19 @@ int tensor_text(struct tensor_file *f, uint64_t at, uint64_t bytes, char **text)
 int tensor_add(struct tensor_file *f, const char *name, size_t name_length, struct tensor t,
 	       uint64_t room);
 
+/* Words for reports: "f32" and the like, and the tensor's name, or "the array" if it has none. */
+static inline const char *tensor_type_text(enum tensor_type type)
+{
+	static const char *const names[] = {"other", "f16", "bf16", "f32", "f64"};
+
+	return names[type];
+}
+
+static inline const char *tensor_label(const struct tensor *t)
+{
+	return *t->name ? t->name : "the array";
+}
+
 /* Size of an element, 0 for TENSOR_OTHER. */
 unsigned int tensor_size(enum tensor_type type);
 

@@ -163,7 +163,7 @@ static void judge_vectors(const struct split *split, struct learned *l)
 
 static uint64_t checkpoint_bytes(const char *dir)
 {
-	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
 	struct embeng_checkpoint *checkpoint;
 
 	if (embeng_checkpoint_open(dir, &checkpoint, NULL))

@@ -25,7 +25,7 @@ static int refuse_resume(const struct output *out, const char *dir, const char *
 static int read_state(const struct output *out, const struct embeng_checkpoint *checkpoint,
 		      struct learn *learn)
 {
-	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
 	char why[TRAINING_ERROR], differs[SETTING_ERROR];
 	int rc = embeng_checkpoint_info(checkpoint, &info);
 
@@ -134,12 +134,9 @@ static int restore_tables(const struct output *out, const struct learn *learn, s
 			  struct learned *l)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
-	struct embeng_restore_options options = {
-		.size = sizeof(options),
-		.progress = transfer_progress,
-		.progress_arg = &transfer,
-		.report = &l->restored,
-	};
+	struct embeng_restore_options options = EMBENG_INIT(
+		embeng_restore_options, .progress = transfer_progress, .progress_arg = &transfer,
+		.report = &l->restored);
 	int rc;
 
 	l->restored.size = sizeof(l->restored);
@@ -257,15 +254,10 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 	};
 	int rc = save_names(out, l, dir);
 	char *state = rc ? NULL : training_text(&training);
-	struct embeng_save_options options = {
-		.size = sizeof(options),
-		.progress = transfer_progress,
-		.progress_arg = &transfer,
-		.program_state = state,
-		.keep = (uint32_t)l->keep,
-		.flags = l->delta ? EMBENG_SAVE_DELTA : 0,
-		.report = &l->last_save,
-	};
+	struct embeng_save_options options = EMBENG_INIT(
+		embeng_save_options, .progress = transfer_progress, .progress_arg = &transfer,
+		.program_state = state, .keep = (uint32_t)l->keep,
+		.flags = l->delta ? EMBENG_SAVE_DELTA : 0, .report = &l->last_save);
 	uint64_t began = clock_ns();
 
 	if (!state)

@@ -27,14 +27,10 @@ static int add_training_table(struct embeng_model *model, const struct settings 
 			      const char *name, const char *feature, size_t rows)
 {
 	float rate = (float)settings->learning_rate;
-	struct embeng_table_config table = {
-		.size = sizeof(table),
-		.name = name,
-		.vocabulary_size = (int64_t)rows,
-		.dim = settings->dim,
-		.combiner = EMBENG_MEAN,
-	};
-	struct embeng_feature_config config = {.size = sizeof(config), .name = feature};
+	struct embeng_table_config table = EMBENG_INIT(
+		embeng_table_config, .name = name, .vocabulary_size = (int64_t)rows,
+		.dim = settings->dim, .combiner = EMBENG_MEAN);
+	struct embeng_feature_config config = EMBENG_INIT(embeng_feature_config, .name = feature);
 
 	embeng_optimizer_by_name(embeng_optimizer_text(settings->optimizer), rate,
 				 &table.optimizer);
@@ -172,9 +168,10 @@ static double dense_side(const struct trainer *t, const struct embeng_activation
 
 static int train_one_step(struct trainer *t, double *loss)
 {
-	struct embeng_activations act = {.size = sizeof(act)};
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
 	const float *gradients[2];
-	struct embeng_gradients given = {.size = sizeof(given), .count = 2, .features = gradients};
+	struct embeng_gradients given = EMBENG_INIT(embeng_gradients, .count = 2,
+						    .features = gradients);
 	uint64_t began;
 	float *g_in, *g_out;
 	double step_loss;

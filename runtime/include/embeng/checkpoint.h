@@ -19,7 +19,6 @@ extern "C" {
 
 struct embeng;
 struct embeng_checkpoint;
-struct embeng_shard_rows;
 
 #define EMBENG_SAVE_NOT_FINITE (1u << 0) /* infinities and NaN are saved, and the index says so */
 #define EMBENG_SAVE_DELTA (1u << 1)	 /* only rows that differ from the folder's checkpoint */
@@ -208,12 +207,22 @@ EMBENG_API int embeng_restore(struct embeng *e, const char *dir,
 			      const struct embeng_restore_options *options);
 
 /**
+ * struct embeng_shard_rows - rows of a table that are one host's
+ * @first: first row; 0 where @count is
+ * @stride: from a row to the next
+ * @count: rows
+ */
+struct embeng_shard_rows {
+	int64_t first, stride, count;
+};
+
+/**
  * typedef embeng_checkpoint_fn - computes rows that embeng_checkpoint_write() writes
  * @arg: as given there
  * @table: index of the table
  * @slot: "parameters" or the name of a slot
  * @rows: the rows of the table that are wanted
- * @data: [rows->count][dim] to fill
+ * @data: [rows->count][embeng_model_slot_width()] to fill
  *
  * Return: 0, or anything else to give up.
  */
@@ -344,7 +353,7 @@ EMBENG_API int embeng_checkpoint_finite(const struct embeng_checkpoint *checkpoi
 /**
  * embeng_checkpoint_read() - rows [first, first + count) of a table or slot
  * @slot: NULL or "parameters", or a slot's name
- * @data: [count][dim]
+ * @data: [count][embeng_model_slot_width()]
  *
  * Checks the chunks that it reads. Thread-safe. Return: 0, -ENOENT, -ERANGE,
  * -EBADMSG naming file and offset, -EIO.

@@ -10,9 +10,35 @@
 extern "C" {
 #endif
 
+/* Generators of bindings that parse these headers define it as nothing. */
+#ifndef EMBENG_API
 #define EMBENG_API __attribute__((visibility("default")))
+#endif
 
-/** embeng_version() - "MAJOR.MINOR.PATCH" of the library */
+/*
+ * EMBENG_INIT(type, members): a structure of this library with its size set. @type is its name without
+ * "struct". Members follow as designators; those that are not named are zero, which is their default:
+ *
+ *	EMBENG_INIT(embeng_table_config, .name = "items", .vocabulary_size = 1000, .dim = 64)
+ *
+ * The value initializes a variable, and in C its address is an argument as it stands. C++ has it from
+ * C++20 on, with members in the order of their declaration.
+ */
+#ifndef __cplusplus
+#define EMBENG_INIT(...) \
+	EMBENG_INIT_MEMBERS(__VA_ARGS__, .size = sizeof(struct EMBENG_INIT_TYPE(__VA_ARGS__, 0)))
+#define EMBENG_INIT_TYPE(type, ...) type
+#define EMBENG_INIT_MEMBERS(type, ...) ((struct type){__VA_ARGS__})
+#elif __cplusplus >= 202002L
+#define EMBENG_INIT(type, ...) (type{.size = sizeof(type) __VA_OPT__(, ) __VA_ARGS__})
+#endif
+
+/* The version of these headers. */
+#define EMBENG_VERSION_MAJOR 0
+#define EMBENG_VERSION_MINOR 1
+#define EMBENG_VERSION_PATCH 0
+
+/** embeng_version() - "MAJOR.MINOR.PATCH" of the library, which may be newer than the headers */
 EMBENG_API const char *embeng_version(void);
 
 #define EMBENG_ERROR_TEXT 512
@@ -43,9 +69,9 @@ enum embeng_log_level {
 
 /**
  * struct embeng_progress - how far long work is
- * @what: "save", "restore", "reshard", "verify", "dump"
+ * @what: "save", "restore", "reshard", "verify", "dump", "receive", "pack", "unpack"
  * @done: bytes
- * @total: bytes, known from the start
+ * @total: bytes, known from the start; 0: unknown, of a stream that does not say it
  */
 struct embeng_progress {
 	const char *what;

@@ -13,7 +13,7 @@ extern "C" {
 
 struct embeng_model;
 
-enum embeng_combiner_name { EMBENG_MEAN, EMBENG_SUM, EMBENG_SQRTN };
+enum embeng_combiner_name { EMBENG_MEAN, EMBENG_SUM, EMBENG_SQRTN, EMBENG_MAX };
 
 enum embeng_policy {
 	EMBENG_POLICY_ERROR, /* an id outside its table is an error */
@@ -35,8 +35,8 @@ enum embeng_initializer_name {
  * @kind: enum embeng_initializer_name
  * @a: see the kinds
  * @b: see the kinds
- * @seed: row r starts the same for every core and host count. 0: made from the
- *	table's index
+ * @seed: any number; rows of a kind that is random depend on it, on the table's name and on their
+ *	number, and so start the same for every core and host count and in every model
  */
 struct embeng_initializer {
 	enum embeng_initializer_name kind;
@@ -115,7 +115,7 @@ struct embeng_table_config {
  * @table: index that embeng_model_add_table() returned
  * @max_sequence_length: 0 pools; L > 0 keeps the first L ids in order, output
  *	[samples, L, dim], unless an output shape is given
- * @output_rank: entries of @output_shape; 0: from the first batch
+ * @output_rank: entries of @output_shape; 0: open, each batch has its own shape
  * @output_shape: shape of the output without the trailing dim
  * @check_weights: refuse weights that are not finite also where the model's policy is
  *	EMBENG_NON_FINITE_ALLOW; all other models refuse them anyway
@@ -173,6 +173,9 @@ enum embeng_non_finite {
  * @sharding: distribution of rows over @hosts
  * @non_finite: policy for gradients that are not finite; DROP and ALLOW count the rows that they
  *	reach in &struct embeng_table_stats.nonfinite_gradient_rows
+ * @fixed_shapes: the first batch that is accepted fixes the output shapes that are open, and a
+ *	batch of another shape or without samples is -EINVAL, as in TPUEmbedding. Without it each
+ *	batch has the size that it has, zero samples included. Is no part of embeng_model_hash()
  */
 struct embeng_engine_config {
 	size_t size;
@@ -182,6 +185,7 @@ struct embeng_engine_config {
 	uint32_t hosts;
 	enum embeng_sharding sharding;
 	enum embeng_non_finite non_finite;
+	int fixed_shapes;
 };
 
 /** embeng_model_new() - an empty model, NULL when out of memory */
@@ -230,13 +234,13 @@ EMBENG_API size_t embeng_model_feature_count(const struct embeng_model *model);
 EMBENG_API const char *embeng_model_table_name(const struct embeng_model *model, size_t table);
 EMBENG_API const char *embeng_model_feature_name(const struct embeng_model *model, size_t feature);
 
-/** dynamic rates, in the order in which tables first named them */
+/** dynamic rates and hyperparameters, in the order in which tables first named them */
 EMBENG_API size_t embeng_model_rate_count(const struct embeng_model *model);
 EMBENG_API const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate);
 
 /**
  * embeng_model_set_schedule() - have a dynamic rate follow the step
- * @rate: as tables' optimizers name it
+ * @rate: as tables' optimizers name it, by rate_name or in dynamic
  * @schedule: copied, arrays too; NULL: the program gives the rate again
  *
  * embeng_apply_gradients() then needs no value of this rate: it takes that of
@@ -254,6 +258,17 @@ EMBENG_API int embeng_model_set_schedule(struct embeng_model *model, const char 
 /** embeng_model_schedule() - that of a rate by index, the model's; NULL: it has none */
 EMBENG_API const struct embeng_schedule *embeng_model_schedule(const struct embeng_model *model,
 							       size_t rate);
+
+/**
+ * embeng_model_slot_width() - how many numbers a slot has for each row
+ * @slot: its name; NULL: the parameters
+ *
+ * Any thread may call while nobody changes the model.
+ *
+ * Return: the table's dim, or 1 for a slot of one number a row; -EINVAL, -ENOENT.
+ */
+EMBENG_API int64_t embeng_model_slot_width(const struct embeng_model *model, int table,
+					   const char *slot);
 
 /** slots of a table, in checkpoint order; without the parameters */
 EMBENG_API size_t embeng_model_slot_count(const struct embeng_model *model, size_t table);
@@ -348,7 +363,7 @@ EMBENG_API int embeng_model_build_shapes(struct embeng_model *model,
 /**
  * embeng_model_output_shape() - a feature's output shape as far as it is known
  * @shape: out; rank 0 when it is open, a length of 0 where that is. A shape that a device's
- *	first batch fixed belongs to the device, not to the model
+ *	first batch fixed (@fixed_shapes) belongs to the device, not to the model
  *
  * Return: 0, -EINVAL, -ENOENT.
  */

@@ -30,9 +30,24 @@ enum embeng_optimizer_name {
 	EMBENG_FREQUENCY_ESTIMATOR,
 	EMBENG_FREQUENCY_AWARE_ADAGRAD,
 	EMBENG_MDL_ADAGRAD_LIGHT,
+	EMBENG_ROWWISE_ADAGRAD,
+	EMBENG_PARTIAL_ROWWISE_ADAM,
 };
 
 enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
+
+/**
+ * struct embeng_dynamic - a hyperparameter that each step gives anew
+ * @hyperparameter: a member of &struct embeng_optimizer by its name, such as "beta_1": each that the
+ *	update computes with, switches too (0 or 1), and for all kinds "weight_decay_factor",
+ *	"clip_min", "clip_max", "clip_weight_min", "clip_weight_max" and "max_norm"
+ * @name: by which &struct embeng_rate gives its value. Those of one name, in any tables, share it,
+ *	learning rates too
+ */
+struct embeng_dynamic {
+	const char *hyperparameter;
+	const char *name;
+};
 
 /**
  * struct embeng_optimizer - an optimizer and its settings
@@ -44,22 +59,23 @@ enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
  * @rate_name: name of a dynamic rate, given at every embeng_apply_gradients();
  *	tables that name the same share it. NULL: constant
  * @initial_accumulator_value: adagrad, ftrl, proximal_adagrad, bounded_adagrad,
- *	frequency_aware_adagrad, proximal_yogi: above 0; start of "accumulators" or "v"
+ *	frequency_aware_adagrad, proximal_yogi: above 0; start of "accumulators" or "v".
+ *	adagrad with @epsilon above 0, and rowwise_adagrad: at least 0
  * @momentum: adagrad_momentum, momentum, rms_prop, centered_rms_prop
  * @use_nesterov: adagrad_momentum, momentum
  * @exponent: adagrad_momentum, above 0
  * @beta2: adagrad_momentum, within [0, 1]; 1 sums squares without decay. lion,
  *	proximal_yogi, online_yogi: within [0, 1)
  * @epsilon: adagrad_momentum, adam, rms_prop, centered_rms_prop, adadelta,
- *	proximal_yogi: above 0
+ *	proximal_yogi, rowwise_adagrad, partial_rowwise_adam: above 0. adagrad: at least 0
  * @learning_rate_power: ftrl, at most 0
  * @l1_regularization_strength: ftrl, frequency_aware_adagrad: at least 0
  * @l2_regularization_strength: ftrl, frequency_aware_adagrad: at least 0
  * @beta: ftrl, at least 0
  * @multiply_linear_by_learning_rate: ftrl
  * @allow_zero_accumulator: ftrl; kept, without effect
- * @beta_1: adam, within [0, 1)
- * @beta_2: adam, within [0, 1)
+ * @beta_1: adam, partial_rowwise_adam, within [0, 1)
+ * @beta_2: adam, partial_rowwise_adam, within [0, 1)
  * @lazy_adam: default on: only touched rows; off: every row of the table decays at
  *	every step, untouched ones with a gradient of 0. Off needs accumulation
  * @sum_inside_sqrt: adam, default on; without meaning under @bias_correction
@@ -111,6 +127,21 @@ enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
  * @mdl_hard_limit: mdl_adagrad_light, at least 0: most that is missing to be served
  * @hard_limit_min_benefit: mdl_adagrad_light: @mdl_hard_limit counts
  * @mdl_regularize: mdl_adagrad_light: off, every element is served whole
+ * @mean_gradient: rowwise_adagrad: the row moves as one, by the mean of its gradients
+ * @epsilon_hat: adam with @bias_correction: @epsilon is added to the root as it is, not corrected
+ * @weight_decay_in_gradient: @weight_decay_factor times the row is added to the gradient after its
+ *	clip, which is L2 regularization, in place of being taken from the row. Not with
+ *	@multiply_weight_decay_by_rate, assign and frequency_estimator
+ * @scale_by_frequency: a row's summed gradient is divided by the number of its occurrences in the
+ *	step, in all features and replicas, before its clip. Needs accumulation
+ * @max_norm: at least 0; a row that an update leaves longer, by the square root of the sum of its
+ *	squares, is multiplied so that it is so long; 0: any length
+ * @dynamic: [@dynamic_count] hyperparameters whose values come with each step, like that of
+ *	@rate_name, and by the same rules. Steps do not use the member that such a one names, but it
+ *	is checked, and slots start from it. A value that the member could not have is refused; an
+ *	infinite clip is no limit. The bits are those of a model with these values as constants; a
+ *	bias correction is that of the step's own beta. The model copies the array and the names
+ * @dynamic_count: elements of @dynamic
  *
  * Make it with the function of its kind, which sets the defaults, then set what
  * differs. embeng-optimizers(7) has all keys, defaults, slots and formulas.
@@ -179,18 +210,34 @@ struct embeng_optimizer {
 	float mdl_hard_limit;
 	unsigned char hard_limit_min_benefit;
 	unsigned char mdl_regularize;
+	unsigned char mean_gradient;
+	unsigned char epsilon_hat;
+	unsigned char weight_decay_in_gradient;
+	unsigned char scale_by_frequency;
+	float max_norm;
+	const struct embeng_dynamic *dynamic;
+	size_t dynamic_count;
 };
 
 /** embeng_sgd() - w -= learning_rate * g */
 EMBENG_API struct embeng_optimizer embeng_sgd(float learning_rate);
 
 /**
- * embeng_adagrad() - a += g * g; w -= learning_rate * g / sqrt(a)
+ * embeng_adagrad() - a += g * g; w -= learning_rate * g / (sqrt(a) + epsilon)
  *
- * Slot "accumulators", starting at initial_accumulator_value, 0.1 by default.
+ * Slot "accumulators", starting at initial_accumulator_value, 0.1 by default; epsilon is 0.
  * Source: Duchi, Hazan, Singer 2011, as TPUEmbedding has it (no epsilon).
  */
 EMBENG_API struct embeng_optimizer embeng_adagrad(float learning_rate);
+
+/**
+ * embeng_adagrad_epsilon() - Adagrad that starts from 0, with epsilon beside the root
+ *
+ * embeng_adagrad() with initial_accumulator_value 0 and epsilon 1e-10:
+ * w -= learning_rate * g / (sqrt(a) + epsilon). Source: torch.optim.Adagrad without lr_decay;
+ * FBGEMM's EXACT_ADAGRAD, whose epsilon is 1e-8.
+ */
+EMBENG_API struct embeng_optimizer embeng_adagrad_epsilon(float learning_rate);
 
 /**
  * embeng_adagrad_momentum() - Adagrad's preconditioner, then momentum
@@ -229,9 +276,28 @@ EMBENG_API struct embeng_optimizer embeng_adam(float learning_rate);
  *
  * t counts updates from 1; w -= learning_rate * sqrt(1 - b2^t) / (1 - b1^t) * m /
  * (sqrt(v) + epsilon * sqrt(1 - b2^t)). The count is the engine's and in the
- * checkpoint. Source: Kingma, Ba 2015, as jax-tpu-embedding has it.
+ * checkpoint. Source: Kingma, Ba 2015, as jax-tpu-embedding, torch.optim.Adam and FBGEMM's
+ * ADAM have it.
  */
 EMBENG_API struct embeng_optimizer embeng_adam_corrected(float learning_rate);
+
+/**
+ * embeng_adam_epsilon_hat() - Adam with bias correction, epsilon beside the root as it is
+ *
+ * embeng_adam_corrected() with epsilon_hat: w -= learning_rate * sqrt(1 - b2^t) / (1 - b1^t) * m /
+ * (sqrt(v) + epsilon), with epsilon 1e-8. Source: Kingma, Ba 2015, section 2, "epsilon hat", as
+ * torch.optim.SparseAdam and Keras have it, whose epsilon is 1e-7.
+ */
+EMBENG_API struct embeng_optimizer embeng_adam_epsilon_hat(float learning_rate);
+
+/**
+ * embeng_adamw() - Adam with decoupled weight decay
+ *
+ * embeng_adam_corrected() with weight_decay_factor 0.01, times the rate:
+ * w -= learning_rate * 0.01 * w, then Adam. Only touched rows decay unless lazy_adam is off.
+ * Source: Loshchilov, Hutter 2019, as torch.optim.AdamW has it. Keras has 0.004 and epsilon_hat.
+ */
+EMBENG_API struct embeng_optimizer embeng_adamw(float learning_rate);
 
 /**
  * embeng_momentum() - m = momentum * m + g; w -= learning_rate * m
@@ -362,6 +428,30 @@ EMBENG_API struct embeng_optimizer embeng_frequency_aware_adagrad(float learning
  * Source: after Shamir 2015.
  */
 EMBENG_API struct embeng_optimizer embeng_mdl_adagrad_light(float learning_rate);
+
+/**
+ * embeng_rowwise_adagrad() - Adagrad with one accumulator a row
+ *
+ * a += mean(g * g), over the elements of the row; w -= learning_rate / (sqrt(a) + epsilon) * g.
+ * With mean_gradient a += mean(g)^2; w -= learning_rate / (sqrt(a) + epsilon) * mean(g). Slot
+ * "accumulators", one number a row (embeng_model_slot_width()), from
+ * initial_accumulator_value, 0 by default. Defaults: epsilon 1e-8, off. The mean is computed in
+ * f64. Source: FBGEMM, EXACT_ROWWISE_ADAGRAD, which torchrec trains with; the class
+ * torchrec.optim.RowWiseAdagrad itself has the form with mean_gradient, and epsilon 1e-10.
+ */
+EMBENG_API struct embeng_optimizer embeng_rowwise_adagrad(float learning_rate);
+
+/**
+ * embeng_partial_rowwise_adam() - Adam with one mean of squares a row
+ *
+ * t counts updates from 1; m = beta_1 * m + (1 - beta_1) * g;
+ * v = beta_2 * v + (1 - beta_2) * mean(g * g), over the elements of the row;
+ * w -= learning_rate * sqrt(1 - beta_2^t) / (1 - beta_1^t) * m /
+ * (sqrt(v) + epsilon * sqrt(1 - beta_2^t)). Slots "momenta" and "velocities", the latter one number
+ * a row, from 0. Defaults: 0.9, 0.999, 1e-8. The mean is computed in f64. Source: FBGEMM,
+ * PARTIAL_ROWWISE_ADAM; its weight_decay is multiply_weight_decay_by_rate here.
+ */
+EMBENG_API struct embeng_optimizer embeng_partial_rowwise_adam(float learning_rate);
 
 /** embeng_optimizer_text() - "sgd", "adagrad_momentum", ...; NULL for no kind */
 EMBENG_API const char *embeng_optimizer_text(enum embeng_optimizer_name kind);

@@ -17,7 +17,8 @@ enum embeng_plan_kind {
 	EMBENG_PLAN_INPUT,	 /* ids, weights and offsets, shared memory */
 	EMBENG_PLAN_ACTIVATIONS, /* for all steps that may be in flight, shared memory */
 	EMBENG_PLAN_GRADIENTS,	 /* for as many steps, shared memory */
-	EMBENG_PLAN_ROWS,	 /* staging of row access, shared memory */
+	EMBENG_PLAN_ROWS,	 /* staging of row access, shared memory: as much as whole
+				  * tables take, which programs that never move so many rows do not use */
 };
 
 /**

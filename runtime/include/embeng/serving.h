@@ -35,6 +35,7 @@ struct embeng_serving;
 
 #define EMBENG_SERVING_VERIFY (1u << 0) /* check all parameters at open, not on first use */
 #define EMBENG_SERVING_TRUST (1u << 1)	/* check no parameters: the files are known to be whole */
+#define EMBENG_SERVING_COPY (1u << 2)	/* check all parameters and copy them into memory at open */
 
 /**
  * embeng_serving_open() - serve from a checkpoint
@@ -42,20 +43,25 @@ struct embeng_serving;
  * @features: model with the features to serve; its tables are found in the checkpoint by
  *	name, and must have its rows and dim. Optimizers do not count. Copied. NULL:
  *	the features of the model that was saved
- * @flags: EMBENG_SERVING_*
+ * @flags: EMBENG_SERVING_*, at most one of them
  *
  * Parameters alone are read. Without a flag a chunk of 4 KiB is checked before its first
  * use, which that lookup waits for. VERIFY does it at open. TRUST maps the parameters at open
  * and never checks them, but the index and the headers, so that the first use of a row costs
- * like any other: for files that embeng_checkpoint_verify() has found whole before.
- * Rows are read where the files are mapped: nobody may write into a shard or cut it while
+ * like any other: for files that embeng_checkpoint_verify() has found whole before. Both have
+ * the system gather the files in huge pages, which it does for files on tmpfs since Linux 6.1.
+ * COPY checks the parameters of the served tables and copies them into the memory of the
+ * process, rows * dim * 4 bytes for each table, in huge pages where the system has any. Lookups
+ * are then as fast as the engine's on any file system, and the files are closed: whatever
+ * happens to them later changes nothing.
+ * Without COPY rows are read where the files are mapped: nobody may write into a shard or cut it while
  * a handle serves from it. A process that reads beyond the new end of a file gets SIGBUS, and
  * rows that were overwritten are not checked again. Saves never do this; a copy over the files of
  * a checkpoint does (cp, rsync --inplace): copy aside, then rename. Removing or renaming files
  * does no harm.
  * The handle works in the children of a fork, too. The environment's EMBENG_KERNEL
  * names the kernel variant, as for embeng_open(). Return: 0, -ENOENT (no checkpoint,
- * table), -EINVAL (shape, variant, VERIFY and TRUST), -EBADMSG, -ENOTSUP (a newer schema), -EIO, -ENOMEM.
+ * table), -EINVAL (shape, variant, several flags), -EBADMSG, -ENOTSUP (a newer schema), -EIO, -ENOMEM.
  */
 EMBENG_API int embeng_serving_open(const char *dir, const struct embeng_model *features,
 				   uint32_t flags, struct embeng_serving **out,

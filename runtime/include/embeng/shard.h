@@ -10,8 +10,7 @@
 #ifndef EMBENG_SHARD_API_H
 #define EMBENG_SHARD_API_H
 
-#include "error.h"
-#include "model.h"
+#include "checkpoint.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,16 +31,6 @@ struct embeng_shard {
 	enum embeng_sharding sharding;
 	uint32_t hosts;
 	uint32_t host;
-};
-
-/**
- * struct embeng_shard_rows - rows of a table that are one host's
- * @first: first row; 0 where @count is
- * @stride: from a row to the next
- * @count: rows
- */
-struct embeng_shard_rows {
-	int64_t first, stride, count;
 };
 
 /**
@@ -69,7 +58,7 @@ EMBENG_API int embeng_shard_find(const struct embeng_shard *shard, int64_t table
  * embeng_shard_read() - rows [first, first + count) of a host's part of a table or slot
  * @slot: NULL or "parameters", or a slot's name
  * @first: counted among the rows of the host
- * @data: [count][dim]
+ * @data: [count][dim]; of a slot [count][embeng_model_slot_width()], here and below
  *
  * As embeng_rows_read(): all rows as they are at one moment. Where the host has no rows,
  * reading none of them is no error. Return: 0, -EINVAL, -ENOENT, -ERANGE, and as
@@ -108,7 +97,7 @@ EMBENG_API int embeng_shard_start(const struct embeng_model *model, int table, c
  * @table: index
  * @slot: "parameters", or a slot's name
  * @table_rows: rows of the whole table
- * @dim: columns
+ * @dim: columns of @slot
  * @place: number of the first row among the rows of the host
  * @rows: the rows of the whole table that are asked for
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Models as the protobuf that TPU embeddings are configured with. Included by embeng.h, whose
- * rules hold.
+ * rules hold. A library that was built without protobufs has these functions, too: they return
+ * -ENOTSUP.
  */
 #ifndef EMBENG_TPU_API_H
 #define EMBENG_TPU_API_H

@@ -177,7 +177,7 @@ int file_read_whole(const char *path, uint64_t most, char **text, size_t *length
 	return ret;
 }
 
-static int map_open(int fd, const char *path, uint64_t bytes, const char **map)
+int file_map_open(int fd, const char *path, uint64_t bytes, const char **map)
 {
 	const void *mapped;
 	uint64_t there;
@@ -201,7 +201,7 @@ int file_map(const char *path, uint64_t bytes, const char **map)
 
 	if (fd < 0)
 		return fd;
-	ret = map_open(fd, path, bytes, map);
+	ret = file_map_open(fd, path, bytes, map);
 	file_ops->close(fd);
 	return ret;
 }

@@ -47,6 +47,8 @@ struct file_ops {
 	int (*list)(const char *path, int (*fn)(void *arg, const char *name), void *arg);
 };
 
+#define FILE_HUGE_PAGE ((uintptr_t)1 << 21) /* bytes, of most processors */
+
 extern const struct file_ops file_ops_system;
 /* The table that all functions below use. Only tests change it. */
 extern const struct file_ops *file_ops;
@@ -64,8 +66,13 @@ int file_make(const char *path, const char *text, size_t length);
 int file_replace(const char *path, const char *text, size_t length);
 /* Reads a whole file, with a zero byte behind it; -EBADMSG when it has more than @most bytes. */
 int file_read_whole(const char *path, uint64_t most, char **text, size_t *length);
-/* Maps a whole file; -EBADMSG unless it has exactly @bytes. The caller calls munmap(). */
+/*
+ * Maps a whole file; -EBADMSG unless it has exactly @bytes. The caller calls munmap(). A file of
+ * FILE_HUGE_PAGE or more begins at a multiple of it.
+ */
 int file_map(const char *path, uint64_t bytes, const char **map);
+/* The same for a file that is open. */
+int file_map_open(int fd, const char *path, uint64_t bytes, const char **map);
 /* Makes and locks the file @name in @dir; -EBUSY while somebody else holds the lock. */
 int file_lock_folder(const char *dir, const char *name, int *lock);
 void file_unlock(int lock);

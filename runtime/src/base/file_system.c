@@ -73,9 +73,47 @@ static int system_sync(int fd)
 	return fsync(fd) ? -errno : 0;
 }
 
+/* Unmaps what a reservation has too much around the file. */
+static void trim_reservation(char *reserved, uint64_t all, char *start, uint64_t bytes)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	char *end = start + (bytes + page - 1) / page * page;
+
+	if (start > reserved)
+		munmap(reserved, (size_t)(start - reserved));
+	if (reserved + all > end)
+		munmap(end, (size_t)(reserved + all - end));
+}
+
+/*
+ * Begins at a multiple of a huge page, without which no part of the file can be mapped by huge
+ * pages: few file systems see to that. MAP_FAILED where there is no room for it.
+ */
+static void *map_aligned(int fd, uint64_t bytes)
+{
+	const uint64_t all = bytes + FILE_HUGE_PAGE;
+	char *reserved, *start;
+
+	if (bytes < FILE_HUGE_PAGE || all > SIZE_MAX)
+		return MAP_FAILED;
+	reserved = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (reserved == MAP_FAILED)
+		return MAP_FAILED;
+	start = reserved + (-(uintptr_t)reserved & (FILE_HUGE_PAGE - 1));
+	if (mmap(start, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		munmap(reserved, all);
+		return MAP_FAILED;
+	}
+	trim_reservation(reserved, all, start, bytes);
+	return start;
+}
+
 static int system_map(int fd, uint64_t bytes, const void **map)
 {
-	void *p = bytes > SIZE_MAX ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	void *p = map_aligned(fd, bytes);
+
+	if (p == MAP_FAILED && bytes <= SIZE_MAX)
+		p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return bytes > SIZE_MAX ? -ENOMEM : -errno;

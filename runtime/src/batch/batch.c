@@ -65,6 +65,7 @@ void embeng_batch_free(struct embeng_batch *b)
 		input_clear(&b->inputs[i]);
 		free(b->inputs[i].own_offsets);
 		free(b->inputs[i].own_ids);
+		free(b->inputs[i].own_weights);
 	}
 	partitioned_free(b->partitioned);
 	free(b->inputs);
@@ -94,6 +95,8 @@ int batch_check(const struct embeng_batch *b, const struct output *outputs, stru
 
 	for (size_t i = 0; i < b->count; i++) {
 		code = check_given_input(&model->features[i], &b->inputs[i]);
+		if (!code && model->engine.fixed_shapes)
+			code = shape_check_filled(&model->features[i], &b->inputs[i]);
 		if (!code)
 			code = shape_resolve(&model->features[i], &b->inputs[i], &outputs[i],
 					     &shape);

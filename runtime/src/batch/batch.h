@@ -24,11 +24,16 @@ struct input {
 	const float *weights; /* the caller's memory, the batch's own, or NULL */
 	size_t rank;	      /* dimensions of @shape, the output's shape without dim */
 	int64_t shape[EMBENG_MAX_RANK];
+	const void *given_ids; /* [given_count], where padding was left out of them; else NULL */
+	size_t given_count;
+	int64_t padding;
 	/* memory that is kept between uses and grows as needed */
 	int64_t *own_offsets;
 	size_t own_capacity;
 	void *own_ids;
 	size_t own_id_bytes;
+	void *own_weights;
+	size_t own_weight_bytes;
 	int error; /* negative errno of a refused input, reported by its enqueue */
 	char *error_text;
 };

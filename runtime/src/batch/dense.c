@@ -5,7 +5,6 @@
  *
  * The ids without zeros lie in memory of the batch. One thread uses a batch at a time.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "input.h"
@@ -47,51 +46,18 @@ static int check_rank(const struct feature *f, const int64_t *shape, size_t rank
 		    f->name, text);
 }
 
-static int own_ids(struct input *input, const struct feature *f, size_t bytes)
-{
-	void *grown;
-
-	if (bytes <= input->own_id_bytes)
-		return 0;
-	grown = realloc(input->own_ids, bytes);
-	if (!grown)
-		return fail(-ENOMEM, "feature %s: no memory for the ids without zeros", f->name);
-	input->own_ids = grown;
-	input->own_id_bytes = bytes;
-	return 0;
-}
-
-static bool is_padding(const struct ids *ids, size_t k)
-{
-	return ids->type == EMBENG_I32 ? !((const int32_t *)ids->ids)[k]
-				       : !((const int64_t *)ids->ids)[k];
-}
-
-/* Rows of @length ids become bags of those that are not 0. */
-static void leave_zeros_out(struct input *input, const struct ids *ids, size_t samples,
-			    size_t length)
-{
-	size_t width = ids->type == EMBENG_I32 ? 4 : 8, kept = 0;
-
-	for (size_t s = 0; s < samples; s++) {
-		input->own_offsets[s] = (int64_t)kept;
-		for (size_t k = s * length; k < (s + 1) * length; k++) {
-			if (is_padding(ids, k))
-				continue;
-			memcpy((char *)input->own_ids + kept++ * width,
-			       (const char *)ids->ids + k * width, width);
-		}
-	}
-	input->own_offsets[samples] = (int64_t)kept;
-	input->ids = input->own_ids;
-	input->id_count = kept;
-}
-
 static int take_padded(struct input *input, const struct feature *f, const struct ids *ids,
 		       const int64_t *shape, size_t rank)
 {
+	struct embeng_bags bags = {
+		.type = ids->type,
+		.ids = ids->ids,
+		.id_count = ids->id_count,
+		.form = EMBENG_BAGS_EVEN,
+		.has_padding = true,
+	};
+	uint64_t left = ids->id_count;
 	char text[SHAPE_TEXT];
-	size_t samples;
 	int code;
 
 	if (!shape || !rank || rank > 2) {
@@ -104,14 +70,9 @@ static int take_padded(struct input *input, const struct feature *f, const struc
 	code = input_check_dense(f, ids->id_count, shape, rank);
 	if (code)
 		return code;
-	samples = (size_t)shape[0];
-	code = input_offsets(input, f, samples);
-	code = code ? code : own_ids(input, f, 8 * ids->id_count + 1);
-	if (code)
-		return code;
-	leave_zeros_out(input, ids, samples, rank == 2 ? (size_t)shape[1] : 1);
-	input_rows(input, f, input->own_offsets, samples);
-	return 0;
+	bags.bound_count = (size_t)shape[0];
+	bags.length = rank == 2 ? shape[1] : 1;
+	return input_bags(input, f, &bags, 0, bags.bound_count, &left);
 }
 
 static int take_dense(struct input *input, const struct feature *f, const struct ids *ids,

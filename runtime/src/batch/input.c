@@ -14,7 +14,9 @@ void input_clear(struct input *input)
 	const struct input kept = {.own_offsets = input->own_offsets,
 				   .own_capacity = input->own_capacity,
 				   .own_ids = input->own_ids,
-				   .own_id_bytes = input->own_id_bytes};
+				   .own_id_bytes = input->own_id_bytes,
+				   .own_weights = input->own_weights,
+				   .own_weight_bytes = input->own_weight_bytes};
 
 	free(input->error_text);
 	*input = kept;
@@ -68,6 +70,11 @@ static int check_weights(const struct feature *f, const struct ids *in)
 		return fail(-EINVAL,
 			    "feature %s: a sequence feature takes no weights, its ids are not "
 			    "combined",
+			    f->name);
+	if (f->largest)
+		return fail(-EINVAL,
+			    "feature %s: its table's combiner is max, which takes no weights; "
+			    "leave them out, or choose another combiner",
 			    f->name);
 	if (in->weight_count != in->id_count)
 		return fail(-EINVAL,

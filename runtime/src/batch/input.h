@@ -15,6 +15,20 @@ struct ids {
 	size_t weight_count;
 };
 
+/* How many ids the caller gave, with padding, and whether the @k-th is padding. */
+static inline size_t input_given(const struct input *input)
+{
+	return input->given_ids ? input->given_count : input->id_count;
+}
+
+static inline bool input_pads(const struct input *input, size_t k)
+{
+	return input->given_ids &&
+	       input->padding == (input->type == EMBENG_I32
+					  ? ((const int32_t *)input->given_ids)[k]
+					  : ((const int64_t *)input->given_ids)[k]);
+}
+
 /* The places of the ids of a sparse input: all indices but the last name the sample. */
 struct coo {
 	const int64_t *indices; /* [count][rank] */
@@ -68,6 +82,13 @@ int input_offsets(struct input *input, const struct feature *f, size_t samples);
 /* Stores an input in CSR form whose shape has one dimension, or two for a sequence. */
 void input_rows(struct input *input, const struct feature *f, const int64_t *offsets,
 		size_t samples);
+
+/*
+ * bags.c: the @samples bags from the @first on, as offsets and without padding; @left: ids that no bag
+ * before these has, of which theirs are taken off. The form of the bags was checked.
+ */
+int input_bags(struct input *input, const struct feature *f, const struct embeng_bags *bags,
+	       size_t first, size_t samples, uint64_t *left);
 
 /* Forgets the input; its memory is kept for the next one. */
 void input_clear(struct input *input);

@@ -13,6 +13,7 @@
 #include "input.h"
 #include "partitioned.h"
 #include "sparsecore/partition.h"
+#include "embeng/preprocess.h"
 
 #define WHAT "embeng_batch_partitioned"
 

@@ -66,14 +66,32 @@ struct stack_place {
 bool partitioned_walk(const struct stack_input *s,
 		      bool (*fn)(void *arg, const struct stack_place *place), void *arg);
 
-/* The member that a sample of a core belongs to, or NULL. */
-const struct embeng_lookup_member *partitioned_member(const struct stack_input *s, int32_t sample);
+/*
+ * The member that a sample of a core belongs to, or NULL. @first: out, the member's first sample on each
+ * core; may be NULL
+ */
+const struct embeng_lookup_member *partitioned_member(const struct stack_input *s, int32_t sample,
+						      uint64_t *first);
+
+/**
+ * struct partitioned_item - one item of a feature
+ * @row: row of its table
+ * @sample: sample of the feature
+ * @gain: factor of the row
+ */
+struct partitioned_item {
+	int64_t row;
+	uint64_t sample;
+	float gain;
+};
 
 /*
- * partitioned_rows.c: lists the rows that a feature's items name, except those that its table does
- * not have. Return: how many there are; with @rows NULL, how many there can be at most.
+ * partitioned_rows.c: calls @fn for each item of a feature, in order, except those whose row its table
+ * does not have; how many these are at most.
  */
-size_t partitioned_rows(const struct embeng_batch *b, uint32_t feature, int64_t *rows);
+void partitioned_each(const struct embeng_batch *b, uint32_t feature,
+		      void (*fn)(void *arg, const struct partitioned_item *item), void *arg);
+size_t partitioned_most(const struct embeng_batch *b, uint32_t feature);
 
 /*
  * partitioned_error.c: sets the sentence of a LOOKUP that failed because of a stack. Returns the

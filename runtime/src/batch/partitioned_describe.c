@@ -123,23 +123,35 @@ static bool walk_core(const struct stack_input *s, struct stack_place *place,
 bool partitioned_walk(const struct stack_input *s,
 		      bool (*fn)(void *arg, const struct stack_place *place), void *arg)
 {
+	const uint64_t *first = s->bounds, *last = s->bounds + s->given.device_cores;
 	struct stack_place place = {0};
+	uint64_t end = 0;
 
 	for (; place.core < s->given.device_cores; place.core++) {
+		if (first[place.core] == last[place.core])
+			continue;
+		/* The engine refuses it; no item may come twice. */
+		if (first[place.core] < end)
+			return false;
+		end = last[place.core];
 		if (walk_core(s, &place, fn, arg))
 			return true;
 	}
 	return false;
 }
 
-const struct embeng_lookup_member *partitioned_member(const struct stack_input *s, int32_t sample)
+const struct embeng_lookup_member *partitioned_member(const struct stack_input *s, int32_t sample,
+						      uint64_t *first)
 {
-	uint64_t end = 0;
+	uint64_t begin = 0, samples;
 
-	for (uint32_t k = 0; sample >= 0 && k < s->given.member_count; k++) {
-		end += s->members[k].sample_count / s->given.device_cores;
-		if ((uint64_t)sample < end)
-			return &s->members[k];
+	for (uint32_t k = 0; sample >= 0 && k < s->given.member_count; k++, begin += samples) {
+		samples = s->members[k].sample_count / s->given.device_cores;
+		if ((uint64_t)sample - begin >= samples)
+			continue;
+		if (first)
+			*first = begin;
+		return &s->members[k];
 	}
 	return NULL;
 }

@@ -1,57 +1,78 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lists the rows that a batch of partitioned CSR asks for, which a profile counts. It is the
- * inverse of the placing of rows by stack, core and rotation.
+ * Goes through what a batch of partitioned CSR asks for: the row, the sample and the gain of each item
+ * of a feature. It is the inverse of the placing of rows and samples by stack, core and rotation.
  *
- * The rows go into memory of the caller. The batch is only read; no lock is needed.
+ * The batch is only read; no lock is needed.
  */
 #include "partitioned.h"
 
-/* Rows of one feature being listed. */
+/* Items of one feature. */
 struct listing {
 	const struct stack_input *s;
 	uint32_t feature;
 	int64_t table_rows;
-	int64_t *rows;
-	size_t count;
+	void (*fn)(void *arg, const struct partitioned_item *item);
+	void *arg;
 };
 
-static bool list_rows(void *arg, const struct stack_place *place)
+static bool pass_items(void *arg, const struct stack_place *place)
 {
 	struct listing *list = arg;
-	uint32_t cores = list->s->given.cores;
+	const struct embeng_lookup_stack *g = &list->s->given;
 
 	for (uint64_t at = place->at; at < place->end; at++) {
-		const struct embeng_lookup_member *m = partitioned_member(list->s,
-									  list->s->samples[at]);
-		int64_t row;
+		uint64_t first;
+		const struct embeng_lookup_member *m = partitioned_member(
+			list->s, list->s->samples[at], &first);
+		struct partitioned_item item;
 
 		if (!m || m->feature != list->feature)
 			continue;
-		row = (list->s->tokens[at] - (int64_t)(m->column_offset / cores)) * cores +
-		      (place->partition + cores - m->rotation) % cores;
-		if (row >= 0 && row < list->table_rows)
-			list->rows[list->count++] = row;
+		item.row = (list->s->tokens[at] - (int64_t)(m->column_offset / g->cores)) *
+				   g->cores +
+			   (place->partition + g->cores - m->rotation) % g->cores;
+		item.sample = place->core * (m->sample_count / g->device_cores) +
+			      ((uint64_t)list->s->samples[at] - first);
+		item.gain = list->s->gains[at];
+		if (item.row >= 0 && item.row < list->table_rows)
+			list->fn(list->arg, &item);
 	}
 	return false;
 }
 
-size_t partitioned_rows(const struct embeng_batch *b, uint32_t feature, int64_t *rows)
+static bool has_member(const struct stack_input *s, uint32_t feature)
+{
+	for (uint32_t k = 0; k < s->given.member_count; k++) {
+		if (s->members[k].feature == feature)
+			return true;
+	}
+	return false;
+}
+
+void partitioned_each(const struct embeng_batch *b, uint32_t feature,
+		      void (*fn)(void *arg, const struct partitioned_item *item), void *arg)
 {
 	const struct embeng_model *model = b->e->model;
-	struct listing list = {.feature = feature,
-			       .rows = rows,
-			       .table_rows = model->tables[model->features[feature].table].rows};
-	size_t most = 0;
+	struct listing list = {
+		.feature = feature,
+		.table_rows = model->tables[model->features[feature].table].rows,
+		.fn = fn,
+		.arg = arg,
+	};
 
 	for (size_t i = 0; (list.s = next_stack(b, &i));) {
-		bool has = false;
-
-		for (uint32_t k = 0; k < list.s->given.member_count; k++)
-			has |= list.s->members[k].feature == feature;
-		if (has && rows)
-			partitioned_walk(list.s, list_rows, &list);
-		most += has ? list.s->given.item_count : 0;
+		if (has_member(list.s, feature))
+			partitioned_walk(list.s, pass_items, &list);
 	}
-	return rows ? list.count : most;
+}
+
+size_t partitioned_most(const struct embeng_batch *b, uint32_t feature)
+{
+	const struct stack_input *s;
+	size_t most = 0;
+
+	for (size_t i = 0; (s = next_stack(b, &i));)
+		most += has_member(s, feature) ? s->given.item_count : 0;
+	return most;
 }

@@ -16,14 +16,30 @@
 #include "base/file.h"
 #include "open.h"
 #include "session/session.h"
+#include "stream.h"
 
 /* An index that keeps changing while its shards are opened: savers are at work. */
 #define TRIES 100
 
+static int find_spooled_shard(struct embeng_checkpoint *c, size_t home)
+{
+	const struct stream_file *there = NULL;
+	int ret = stream_find_shard(c->spool->files, c->spool->file_count, &c->index, home, &there);
+
+	if (!ret)
+		c->maps[home] = c->spool->map + there->spooled;
+	return ret;
+}
+
 static int open_shard(struct embeng_checkpoint *c, size_t file)
 {
-	char *path = file_path(c->folder, c->index.files[file].name);
-	int ret = path ? file_map(path, c->index.files[file].bytes, &c->maps[file]) : -ENOMEM;
+	char *path;
+	int ret;
+
+	if (c->spool)
+		return find_spooled_shard(c, file);
+	path = file_path(c->folder, c->index.files[file].name);
+	ret = path ? file_map(path, c->index.files[file].bytes, &c->maps[file]) : -ENOMEM;
 
 	free(path);
 	return ret;
@@ -111,6 +127,7 @@ static void fill_pieces(struct embeng_checkpoint *c, struct table_files *t, size
 			.rows = (const float *)(const void *)(c->maps[f->home] + at),
 			.file = f->home,
 			.offset = at,
+			.first_note = c->index.files[f->home].first_note,
 		};
 	}
 }
@@ -155,7 +172,7 @@ static int find_pieces(struct embeng_checkpoint *c)
 static void forget_folder(struct embeng_checkpoint *c)
 {
 	for (size_t i = 0; c->maps && i < c->index.file_count; i++) {
-		if (c->maps[i])
+		if (c->maps[i] && !c->spool)
 			munmap((void *)(uintptr_t)c->maps[i], c->index.files[i].bytes);
 	}
 	free(c->maps);
@@ -164,7 +181,7 @@ static void forget_folder(struct embeng_checkpoint *c)
 	free(c->pieces);
 	free((void *)c->good);
 	index_free(&c->index);
-	*c = (struct embeng_checkpoint){.folder = c->folder};
+	*c = (struct embeng_checkpoint){.folder = c->folder, .spool = c->spool};
 }
 
 static int open_index(struct embeng_checkpoint *c, const char *path, const char *text,
@@ -256,6 +273,30 @@ int checkpoint_open_index(const char *dir, const char *name, struct embeng_check
 	return open_folder(dir, name, out, open_named);
 }
 
+int checkpoint_open_spool(struct spool *spool, const char *text, size_t length,
+			  struct embeng_checkpoint **out)
+{
+	struct embeng_checkpoint *c = calloc(1, sizeof(*c));
+	char *path;
+	int ret;
+
+	if (!c) {
+		spool_free(spool);
+		return fail(-ENOMEM, "no memory to open a checkpoint");
+	}
+	c->spool = spool;
+	c->folder = strdup(STREAM_NAME);
+	path = c->folder ? file_path(c->folder, INDEX_NAME) : NULL;
+	ret = path ? open_index(c, path, text, length)
+		   : fail(-ENOMEM, "no memory to open a checkpoint");
+	free(path);
+	if (ret)
+		embeng_checkpoint_close(c);
+	else
+		*out = c;
+	return ret;
+}
+
 static int open_new_checkpoint(const char *dir, struct embeng_checkpoint **out)
 {
 	if (!dir || !out)
@@ -278,6 +319,7 @@ void embeng_checkpoint_close(struct embeng_checkpoint *c)
 	if (!c)
 		return;
 	forget_folder(c);
+	spool_free(c->spool);
 	free(c->folder);
 	free(c);
 }

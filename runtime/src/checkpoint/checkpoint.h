@@ -3,6 +3,8 @@
 #ifndef EMBENG_CHECKPOINT_H
 #define EMBENG_CHECKPOINT_H
 
+#include <stdatomic.h>
+
 #include "embeng/checkpoint.h"
 
 /*
@@ -13,12 +15,14 @@
  * @rows: [count][dim] memory-mapped, aligned to at least 4 bytes
  * @file: index of the shard
  * @offset: byte offset of @rows in the shard
+ * @first_note: checkpoint_notes() of the shard's chunks begin there
  */
 struct checkpoint_piece {
 	int64_t first, count, stride;
 	const float *rows;
 	size_t file;
 	uint64_t offset;
+	uint64_t first_note;
 };
 
 /*
@@ -58,6 +62,19 @@ const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece
  */
 int checkpoint_check(const struct embeng_checkpoint *checkpoint,
 		     const struct checkpoint_piece *piece, uint64_t offset, uint64_t bytes);
+
+/*
+ * struct checkpoint_notes - notes of what was checked
+ * @good: 1 for each chunk that was found right, shard by shard; set while others read
+ * @chunk_shift: a chunk has 2 to the power of so many bytes
+ */
+struct checkpoint_notes {
+	const _Atomic unsigned char *good;
+	uint32_t chunk_shift;
+};
+
+/* They belong to the checkpoint until it is closed. */
+struct checkpoint_notes checkpoint_notes(const struct embeng_checkpoint *checkpoint);
 
 /*
  * checkpoint_find_delta() - find the newest row of a number in the deltas of a checkpoint

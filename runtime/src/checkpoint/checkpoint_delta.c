@@ -40,6 +40,7 @@ static struct checkpoint_piece piece_of_delta(const struct embeng_checkpoint *c,
 		.rows = (const float *)(const void *)(c->maps[file->home] + file->at[array]),
 		.file = file->home,
 		.offset = file->at[array],
+		.first_note = c->index.files[file->home].first_note,
 	};
 }
 
@@ -173,7 +174,7 @@ int checkpoint_gather_deltas(const struct embeng_checkpoint *c, int table, int s
 			     const struct embeng_shard_rows *rows, char *to)
 {
 	const struct table_files *files = &c->tables[table];
-	uint64_t row_bytes = 4 * (uint64_t)c->index.model->tables[table].dim;
+	uint64_t row_bytes = model_row_bytes(&c->index.model->tables[table], (size_t)slot);
 	int ret = 0;
 
 	for (size_t i = 0; !ret && rows->count && i < files->delta_count; i++)

@@ -104,7 +104,7 @@ int checkpoint_gather(const struct embeng_checkpoint *c, int table, int slot,
 	if (pieces < 0)
 		return pieces;
 	g.piece_count = (size_t)pieces;
-	g.row_bytes = 4 * (uint64_t)c->index.model->tables[table].dim;
+	g.row_bytes = model_row_bytes(&c->index.model->tables[table], (size_t)slot);
 	common = common_divisor(stride, (uint64_t)g.pieces->stride);
 	g.step = stride / common;
 	g.skip = (uint64_t)g.pieces->stride / common;

@@ -62,7 +62,7 @@ bool index_tensor_bytes(const struct index *index, const struct index_file *file
 {
 	uint64_t row = is_row_numbers(index, file, array)
 			       ? sizeof(int64_t)
-			       : 4 * (uint64_t)index->model->tables[file->table].dim;
+			       : model_row_bytes(&index->model->tables[file->table], array);
 
 	return !__builtin_mul_overflow((uint64_t)file->rows, row, bytes) && *bytes <= INT64_MAX;
 }

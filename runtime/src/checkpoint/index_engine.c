@@ -72,13 +72,14 @@ int index_read_engine(const struct json *document, const struct place *at,
 {
 	struct embeng_engine_config c = {.size = sizeof(c)};
 	uint64_t replicas, depth;
-	bool pipelining = false;
+	bool pipelining = false, fixed_shapes = false;
 	const struct json *o;
 	int ret = json_member(document, at, "engine", JSON_OBJECT, &o);
 
 	ret = ret ? ret : json_number(o, at, "replicas", 1, UINT32_MAX, &replicas);
 	ret = ret ? ret : json_number(o, at, "step_depth", 0, UINT32_MAX, &depth);
 	ret = ret ? ret : json_flag(o, at, "pipelining", &pipelining);
+	ret = ret ? ret : json_flag(o, at, "fixed_shapes", &fixed_shapes);
 	ret = ret ? ret : read_hosts(o, at, &c);
 	ret = ret ? ret : read_non_finite(o, at, &c);
 	if (ret)
@@ -86,6 +87,7 @@ int index_read_engine(const struct json *document, const struct place *at,
 	c.replicas = (uint32_t)replicas;
 	c.step_depth = (uint32_t)depth;
 	c.pipelining = pipelining;
+	c.fixed_shapes = fixed_shapes;
 	return embeng_model_set_engine(model, &c);
 }
 
@@ -95,6 +97,8 @@ void index_write_engine(struct json_writer *w, const struct embeng_engine_config
 	json_write_number(w, "replicas", engine->replicas);
 	if (engine->pipelining)
 		json_write_flag(w, "pipelining", true);
+	if (engine->fixed_shapes)
+		json_write_flag(w, "fixed_shapes", true);
 	json_write_number(w, "step_depth", engine->step_depth);
 	if (engine->non_finite)
 		json_write_text(w, "non_finite", policies[engine->non_finite]);

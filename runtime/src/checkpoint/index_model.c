@@ -6,14 +6,13 @@
  * A model that is read belongs to the caller. No lock is needed.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/error.h"
 #include "index.h"
 
-static const char *const combiners[] = {
-	[EMBENG_MEAN] = "mean", [EMBENG_SUM] = "sum", [EMBENG_SQRTN] = "sqrtn"};
 static const char *const policies[] = {[EMBENG_POLICY_ERROR] = "error",
 				       [EMBENG_POLICY_CLAMP] = "clamp",
 				       [EMBENG_POLICY_DROP] = "drop",
@@ -40,7 +39,7 @@ static const struct key floats[] = {
 	KEY(probability_exponent), KEY(accumulator_decay), KEY(lr_power),
 	KEY(min_servable_mdl_benefit), KEY(mdl_mix_in_margin), KEY(mdl_benefit_rampup_coeff),
 	KEY(mdl_min_weight), KEY(benefit_revisit_scale), KEY(max_event_benefit),
-	KEY(max_total_benefit), KEY(mdl_hard_limit),
+	KEY(max_total_benefit), KEY(mdl_hard_limit), KEY(max_norm),
 };
 /* clang-format on */
 static const struct key limits[] = {
@@ -59,6 +58,10 @@ static const struct key flags[] = {
 	KEY(update_accumulator_first),
 	KEY(hard_limit_min_benefit),
 	KEY(mdl_regularize),
+	KEY(mean_gradient),
+	KEY(epsilon_hat),
+	KEY(weight_decay_in_gradient),
+	KEY(scale_by_frequency),
 };
 static const struct key tristates[] = {
 	KEY(lazy_adam),
@@ -91,10 +94,10 @@ static int read_word(const struct json *o, const struct place *at, const char *k
 
 static int read_kind(const struct json *o, const struct place *at, struct embeng_optimizer *out)
 {
-	const char *words[EMBENG_MDL_ADAGRAD_LIGHT + 1] = {0};
+	const char *words[EMBENG_PARTIAL_ROWWISE_ADAM + 1] = {0};
 	int kind, ret;
 
-	for (int i = EMBENG_SGD; i <= EMBENG_MDL_ADAGRAD_LIGHT; i++)
+	for (int i = EMBENG_SGD; i <= EMBENG_PARTIAL_ROWWISE_ADAM; i++)
 		words[i] = embeng_optimizer_text((enum embeng_optimizer_name)i);
 	ret = read_word(o, at, "kind", words, COUNT(words), &kind);
 	if (!ret)
@@ -131,6 +134,30 @@ static int read_settings(const struct json *o, const struct place *at, struct em
 	return ret;
 }
 
+/* {hyperparameter: name}. Texts are the file's; the list is the caller's to free, after an error too. */
+static int read_dynamic(const struct json *o, const struct place *at, struct embeng_optimizer *out)
+{
+	const struct json *map = json_get(o, "dynamic");
+	struct embeng_dynamic *list;
+	int ret = 0;
+
+	if (!map)
+		return 0;
+	ret = json_member(o, at, "dynamic", JSON_OBJECT, &map);
+	if (ret)
+		return ret;
+	list = calloc(json_length(map) + 1, sizeof(*list));
+	if (!list)
+		return fail(-ENOMEM, "no memory for the dynamic hyperparameters of a table");
+	out->dynamic = list;
+	out->dynamic_count = json_length(map);
+	for (size_t i = 0; !ret && i < out->dynamic_count; i++) {
+		list[i].hyperparameter = json_name(map, i);
+		ret = json_text(map, at, list[i].hyperparameter, &list[i].name);
+	}
+	return ret;
+}
+
 static int read_optimizer(const struct json *table, const struct place *at,
 			  struct embeng_optimizer *out)
 {
@@ -149,11 +176,10 @@ static int read_optimizer(const struct json *table, const struct place *at,
 		ret = json_text(o, at, "step_counter", &made.step_counter);
 	ret = ret ? ret : read_settings(o, at, &made);
 	ret = ret ? ret : json_flag(o, at, "multiply_weight_decay_by_rate", &decay_by_rate);
-	if (ret)
-		return ret;
+	ret = ret ? ret : read_dynamic(o, at, &made);
 	made.multiply_weight_decay_by_rate = decay_by_rate;
 	*out = made;
-	return 0;
+	return ret;
 }
 
 /* The model's own check of a value, as a fault of the file. */
@@ -186,31 +212,34 @@ static int check_slots(const struct json *o, const struct place *at,
 	return ret;
 }
 
-/* The library reads slots that are as wide as the rows of their table, and refuses others. */
+/* Widths follow from the optimizer; others are of a version to come. Without any all are the dim. */
 static int check_slot_widths(const struct json *o, const struct place *at,
 			     const struct embeng_model *model, size_t table)
 {
 	const struct table *t = &model->tables[table];
 	const struct json *widths;
-	uint64_t width;
+	uint64_t width, want;
 	int ret;
 
 	if (!json_get(o, "slot_widths"))
-		return 0;
+		return model_whole_row_bytes(t) == model_row_bytes(t, 0) * (1 + t->slot_count)
+			       ? 0
+			       : json_bad(at, "\"slot_widths\" is missing, and slots of %s differ",
+					  embeng_optimizer_text(t->optimizer.kind));
 	ret = json_member(o, at, "slot_widths", JSON_ARRAY, &widths);
 	if (!ret && json_length(widths) != t->slot_count)
 		ret = json_bad(at, "%zu widths of %zu slots", json_length(widths), t->slot_count);
 	for (size_t i = 0; !ret && i < t->slot_count; i++) {
+		want = model_width(t, 1 + i);
 		if (!json_is_number(json_at(widths, i), UINT32_MAX, &width) || !width)
 			ret = json_bad(at, "\"slot_widths\" is not whole numbers from 1 to %u",
 				       UINT32_MAX);
-		else if (width != (uint64_t)t->dim)
-			ret = fail(
-				-ENOTSUP,
-				"%s: table %s: slot %s has %llu numbers for each row, and this "
-				"library knows only slots as wide as the table (%lld); update it",
-				at->file, t->name, model_slot_name(model, (int)table, 1 + i),
-				(unsigned long long)width, (long long)t->dim);
+		else if (width != want)
+			ret = fail(-ENOTSUP,
+				   "%s: table %s: slot %s has %llu numbers for each row, and this "
+				   "library knows only such slots of %llu; update it",
+				   at->file, t->name, model_slot_name(model, (int)table, 1 + i),
+				   (unsigned long long)width, (unsigned long long)want);
 	}
 	return ret;
 }
@@ -224,17 +253,22 @@ static int read_table(const struct json *o, const struct place *at, struct emben
 
 	ret = ret ? ret : json_number(o, at, "rows", 1, INT64_MAX, &rows);
 	ret = ret ? ret : json_number(o, at, "dim", 1, UINT32_MAX, &dim);
-	ret = ret ? ret : read_word(o, at, "combiner", combiners, COUNT(combiners), &combiner);
+	ret = ret ? ret
+		  : read_word(o, at, "combiner", model_combiner_words, COUNT(model_combiner_words),
+			      &combiner);
 	ret = ret ? ret : read_word(o, at, "out_of_range", policies, COUNT(policies), &policy);
 	ret = ret ? ret : index_read_quantization(o, at, &c.quantization);
 	ret = ret ? ret : read_optimizer(o, at, &c.optimizer);
-	if (ret)
+	if (ret) {
+		free((void *)c.optimizer.dynamic);
 		return ret;
+	}
 	c.vocabulary_size = (int64_t)rows;
 	c.dim = (int64_t)dim;
 	c.combiner = (enum embeng_combiner_name)combiner;
 	c.out_of_range = (enum embeng_policy)policy;
 	ret = embeng_model_add_table(model, &c);
+	free((void *)c.optimizer.dynamic);
 	if (ret < 0)
 		return refuse_setting(at, ret);
 	table = (size_t)ret;
@@ -351,6 +385,13 @@ static void write_optimizer(struct json_writer *w, const struct embeng_optimizer
 		json_write_text(w, "rate_name", optimizer->rate_name);
 	if (optimizer->step_counter)
 		json_write_text(w, "step_counter", optimizer->step_counter);
+	if (optimizer->dynamic_count)
+		json_write_object(w, "dynamic");
+	for (size_t i = 0; i < optimizer->dynamic_count; i++)
+		json_write_text(w, optimizer->dynamic[i].hyperparameter,
+				optimizer->dynamic[i].name);
+	if (optimizer->dynamic_count)
+		json_write_close(w);
 	write_floats(w, optimizer);
 	for (size_t i = 0; i < COUNT(flags); i++)
 		write_flag(w, flags[i].name, *CONST_MEMBER(optimizer, &flags[i], unsigned char));
@@ -374,7 +415,7 @@ static void write_table(struct json_writer *w, const struct index *index, size_t
 	json_write_text(w, "name", t->name);
 	json_write_number(w, "rows", (uint64_t)t->rows);
 	json_write_number(w, "dim", (uint64_t)t->dim);
-	json_write_text(w, "combiner", combiners[t->combiner]);
+	json_write_text(w, "combiner", model_combiner_words[t->combiner]);
 	json_write_text(w, "out_of_range", policies[t->policy]);
 	index_write_quantization(w, &t->quantization);
 	if (t->optimizer.kind)
@@ -388,7 +429,7 @@ static void write_table(struct json_writer *w, const struct index *index, size_t
 	if (t->slot_count) {
 		json_write_array(w, "slot_widths");
 		for (size_t i = 0; i < t->slot_count; i++)
-			json_write_number(w, NULL, (uint64_t)t->dim);
+			json_write_number(w, NULL, model_width(t, 1 + i));
 		json_write_close(w);
 	}
 	index_write_finite(w, index, table);

@@ -163,7 +163,9 @@ static void fill_tensors(const struct index *index, size_t home, struct shard_te
 			.name = out->of[i].name,
 			.type = numbers ? SAFETENSOR_I64 : SAFETENSOR_F32,
 			.rows = (uint64_t)f->rows,
-			.dim = numbers ? 1 : (uint64_t)index->model->tables[f->table].dim,
+			.dim = numbers ? 1
+				       : model_width(&index->model->tables[f->table],
+						     out->of[i].array),
 			.offset = f->at[out->of[i].array]};
 	}
 	if (index->files[home].table_at)

@@ -23,9 +23,13 @@ struct delta_rows {
 	struct checkpoint_piece pieces[ARRAYS_MAX]; /* row k is that of number k */
 };
 
+struct spool;
+
 struct embeng_checkpoint {
 	char *folder;
-	bool mapped; /* checks read where the files are mapped, see checkpoint_read_mapped() */
+	struct spool
+		*spool; /* where the shards of a stream are; NULL: they are files of the folder */
+	bool mapped;	/* checks read where the files are mapped, see checkpoint_read_mapped() */
 	struct index index;
 	const char **maps; /* [file_count]; NULL while a file is not mapped */
 	struct table_files *tables;
@@ -40,6 +44,9 @@ struct embeng_checkpoint {
 
 /* checkpoint.c: opens the checkpoint of the index @name in @dir, which no save may change. */
 int checkpoint_open_index(const char *dir, const char *name, struct embeng_checkpoint **out);
+/* Opens the checkpoint whose index has @text and whose shards are in @spool, which it takes, even if it fails. */
+int checkpoint_open_spool(struct spool *spool, const char *text, size_t length,
+			  struct embeng_checkpoint **out);
 /* checkpoint_earlier.c: opens the newest checkpoint of @step. */
 int checkpoint_open_step(const char *dir, uint64_t step, struct embeng_checkpoint **out);
 
@@ -53,6 +60,8 @@ int checkpoint_gather_deltas(const struct embeng_checkpoint *c, int table, int s
 /* read.c: checks all chunks from those of entry @file on, as embeng_checkpoint_verify() does. */
 int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,
 			   embeng_progress_fn progress, void *arg);
+/* read.c: checks all chunks of the shard of @home that were not checked before, and its chunk table. */
+int checkpoint_verify_shard(const struct embeng_checkpoint *c, size_t home);
 
 /* Checks chunk @chunk of file @file, unless it was checked before. */
 int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk);

@@ -18,13 +18,29 @@
 #include "base/file.h"
 #include "model/model.h"
 #include "open.h"
+#include "stream.h"
 
 #define COPY_BYTES 16384u /* on the stack of whoever checks */
+
+/* The byte of the stream is what its reader can look at; a shard may have several tables. */
+static int bad_spooled_file(const struct embeng_checkpoint *c, size_t home, int code,
+			    uint64_t offset, const char *what)
+{
+	const struct index_file *file = &c->index.files[home];
+	const struct stream_file *there = stream_find(c->spool->files, c->spool->file_count,
+						      file->name);
+
+	return fail(code, "%s, byte %" PRIu64 ": table %s%s, shard %s, offset %" PRIu64 ": %s",
+		    c->folder, there->at + offset, c->index.model->tables[file->table].name,
+		    file->next ? " and others" : "", file->name, offset, what);
+}
 
 /* Sentences name files without memory for a path: the folder is said once. */
 static int bad_file(const struct embeng_checkpoint *c, size_t file, int code, uint64_t offset,
 		    const char *what)
 {
+	if (c->spool)
+		return bad_spooled_file(c, file, code, offset, what);
 	return fail(code, "%s/%s: offset %" PRIu64 ": %s", c->folder, c->index.files[file].name,
 		    offset, what);
 }
@@ -164,6 +180,11 @@ int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk)
 				 f->first_note + chunk);
 }
 
+struct checkpoint_notes checkpoint_notes(const struct embeng_checkpoint *c)
+{
+	return (struct checkpoint_notes){c->good, (uint32_t)__builtin_ctzll(c->index.chunk_bytes)};
+}
+
 int checkpoint_check(const struct embeng_checkpoint *c, const struct checkpoint_piece *piece,
 		     uint64_t offset, uint64_t bytes)
 {
@@ -283,6 +304,13 @@ static int verify_shard(const struct embeng_checkpoint *c, size_t file, uint64_t
 		ret = ret ? ret : tell_verified(progress, arg, *done, total);
 	}
 	return ret;
+}
+
+int checkpoint_verify_shard(const struct embeng_checkpoint *c, size_t home)
+{
+	uint64_t done = 0;
+
+	return verify_shard(c, home, &done, c->index.files[home].bytes, NULL, NULL);
 }
 
 int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,

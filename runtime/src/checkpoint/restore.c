@@ -15,10 +15,11 @@
 #include "base/error.h"
 #include "restore.h"
 #include "session/rows.h"
+#include "stream.h"
 
 static uint64_t pair_row_bytes(const struct restore *r, const struct array_pair *pair)
 {
-	return 4 * (uint64_t)r->e->model->tables[pair->table].dim;
+	return model_row_bytes(&r->e->model->tables[pair->table], (size_t)pair->array);
 }
 
 /* Bytes of a copy of the whole array, with the rows that stay. */
@@ -235,7 +236,7 @@ static int write_step(struct restore *r, int table, uint64_t step)
 	pthread_mutex_lock(&e->lock);
 	ret = transfer(e, &cmd, "embeng_restore", NULL);
 	if (!ret)
-		e->updates_before = r->c->index.step - r->after;
+		step_set(e, r->after, r->c->index.step);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }
@@ -300,8 +301,6 @@ static int prepare_restore(struct restore *r, const struct embeng_restore_option
 {
 	int ret = session_check(r->e, "embeng_restore");
 
-	if (!ret && !r->dir)
-		ret = fail(-EINVAL, "embeng_restore: no folder given");
 	if (!ret && options)
 		ret = config_take(&r->options, options, sizeof(r->options),
 				  "embeng_restore_options");
@@ -325,25 +324,61 @@ static void give_report(const struct restore *r)
 	out->size = size;
 }
 
+/* From the checkpoint that is open, and closes it. */
+static int restore_opened(struct restore *r)
+{
+	int ret = check_step(r);
+
+	ret = ret ? ret : restore_pair_all(r);
+	if (!ret)
+		restore_note_settings(r);
+	ret = ret ? ret : rows_behind_gate(r->e, "embeng_restore", load_arrays, r);
+	if (!ret)
+		give_report(r);
+	free(r->pairs);
+	embeng_checkpoint_close(r->c);
+	return ret;
+}
+
 int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options)
 {
 	struct restore r = {.e = e, .dir = dir};
 	int ret = prepare_restore(&r, options);
 
+	if (!ret && !dir)
+		ret = fail(-EINVAL, "embeng_restore: no folder given");
 	if (!ret && (r.options.flags & EMBENG_RESTORE_STEP))
 		ret = checkpoint_open_step(dir, r.options.step, &r.c);
 	else if (!ret)
 		ret = embeng_checkpoint_open(dir, &r.c, NULL);
+	return ret ? ret : restore_opened(&r);
+}
+
+/* A stream has no other checkpoint to choose. */
+static int check_step_of_stream(const struct restore *r)
+{
+	if (!(r->options.flags & EMBENG_RESTORE_STEP) || r->c->index.step == r->options.step)
+		return 0;
+	return fail(-ENODATA,
+		    "embeng_restore_stream: the stream has the checkpoint of step %" PRIu64
+		    ", and step %" PRIu64 " is wanted; the tables are as they were",
+		    r->c->index.step, r->options.step);
+}
+
+int embeng_restore_stream(struct embeng *e, const struct embeng_reader *from,
+			  const struct embeng_restore_options *options)
+{
+	struct restore r = {.e = e, .dir = STREAM_NAME};
+	int ret = prepare_restore(&r, options);
+
+	ret = ret ? ret
+		  : checkpoint_open_stream(from, "embeng_restore_stream", r.options.progress,
+					   r.options.progress_arg, &r.c);
 	if (ret)
 		return ret;
-	ret = check_step(&r);
-	ret = ret ? ret : restore_pair_all(&r);
+	ret = check_step_of_stream(&r);
 	if (!ret)
-		restore_note_settings(&r);
-	ret = ret ? ret : rows_behind_gate(e, "embeng_restore", load_arrays, &r);
-	if (!ret)
-		give_report(&r);
-	free(r.pairs);
+		return restore_opened(&r);
 	embeng_checkpoint_close(r.c);
 	return ret;
 }

@@ -92,6 +92,31 @@ static void compare_rates(struct restore *r, int table, const struct embeng_opti
 		note_setting(r, table, "rate_name", was ? was : "none", is ? is : "none");
 }
 
+/* The name by which a step gives a hyperparameter, or NULL. */
+static const char *dynamic_name(const struct embeng_optimizer *o, const char *key)
+{
+	for (size_t i = 0; i < o->dynamic_count; i++) {
+		if (!strcmp(o->dynamic[i].hyperparameter, key))
+			return o->dynamic[i].name;
+	}
+	return NULL;
+}
+
+static void compare_dynamic(struct restore *r, int table, const struct embeng_optimizer *saved,
+			    const struct embeng_optimizer *own)
+{
+	const char *name;
+
+	for (int n = 0; n < NUMBERS && (name = number_name(own->kind, n)); n++) {
+		const char *was = dynamic_name(saved, name), *is = dynamic_name(own, name);
+		char key[64];
+
+		snprintf(key, sizeof(key), "dynamic %s", name);
+		if (was != is && (!was || !is || strcmp(was, is) != 0))
+			note_setting(r, table, key, was ? was : "none", is ? is : "none");
+	}
+}
+
 #define COMPARE_LIMIT(member) \
 	compare_limits(r, table, #member, a.has_##member, a.member, b.has_##member, b.member)
 
@@ -104,6 +129,7 @@ static void compare_optimizers(struct restore *r, int table, const struct embeng
 	optimizer_resolve(&a);
 	optimizer_resolve(&b);
 	compare_rates(r, table, &a, &b);
+	compare_dynamic(r, table, &a, &b);
 	for (size_t i = 0; i < info->key_count; i++) {
 		const struct optimizer_key *key = &info->keys[i];
 
@@ -178,16 +204,17 @@ int restore_check_numbers(struct restore *r, struct array_pair *pair, uint64_t f
 			  const float *data, uint64_t count)
 {
 	const struct embeng_model *m = r->e->model;
-	uint64_t dim = (uint64_t)m->tables[pair->table].dim, n = count * dim;
+	uint64_t width = model_width(&m->tables[pair->table], (size_t)pair->array);
+	uint64_t n = count * width;
 	uint64_t at = numbers_first_bad(m, pair->table, (size_t)pair->array, data, n);
 
 	if (at < n)
-		return refuse_number(r, pair, first + at / dim, at % dim, data[at]);
+		return refuse_number(r, pair, first + at / width, at % width, data[at]);
 	if (pair->noted || m->engine.non_finite != EMBENG_NON_FINITE_ALLOW)
 		return 0;
 	at = find_unfinite_float(data, n);
 	pair->noted = at < n;
 	if (pair->noted)
-		note_not_finite(r, pair, first + at / dim, at % dim, data[at]);
+		note_not_finite(r, pair, first + at / width, at % width, data[at]);
 	return 0;
 }

@@ -128,7 +128,7 @@ static void pair_arrays(struct restore *r, int table, int array, int from_table,
 		.from_array = from_array,
 		.rows = rows,
 	};
-	r->total += rows * 4 * (uint64_t)t->dim;
+	r->total += rows * model_row_bytes(t, (size_t)array);
 	r->report.slots += array > 0;
 }
 

@@ -153,6 +153,8 @@ static int save_locked(struct save *s, const char *path)
 	/* Where the rename may have happened, its shards are worth more than their room. */
 	if (outcome == SAVE_NOT_COMMITTED) {
 		save_forget_rows(s);
+		if (s->source->forget)
+			s->source->forget(s);
 		save_forget_kept(s);
 	}
 	if (outcome == SAVE_COMMITTED)
@@ -180,7 +182,7 @@ static int save_into(struct save *s)
 }
 
 /* The caller's structure may be longer than ours. */
-static void give_save_report(const struct save *s)
+void save_give_report(const struct save *s)
 {
 	struct embeng_save_report *out = s->options.report;
 	size_t size = out ? out->size : 0;
@@ -199,6 +201,20 @@ static void give_save_report(const struct save *s)
 	memcpy(out->why_full, s->why_full, sizeof(out->why_full));
 }
 
+int save_draw_nonce(struct save *s)
+{
+	if (getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce))
+		return 0;
+	return fail(-EIO, "%s: no random number for names of files", s->source->what);
+}
+
+void save_forget_index(struct save *s)
+{
+	s->index.model = NULL;
+	s->index.program_state = NULL;
+	index_free(&s->index);
+}
+
 int save_run(struct save *s)
 {
 	int ret;
@@ -206,16 +222,15 @@ int save_run(struct save *s)
 	if (s->options.keep > KEEP_MAX)
 		return fail(-ERANGE, "%s: keep is %u, at most %u checkpoints can be kept",
 			    s->source->what, s->options.keep, KEEP_MAX);
-	if (getrandom(&s->nonce, sizeof(s->nonce), 0) != sizeof(s->nonce))
-		return fail(-EIO, "%s: no random number for names of files", s->source->what);
+	ret = save_draw_nonce(s);
+	if (ret)
+		return ret;
 	ret = save_into(s);
 	if (!ret)
-		give_save_report(s);
+		save_give_report(s);
 	save_forget_marks(s);
 	save_drop_base(s);
-	s->index.model = NULL;
-	s->index.program_state = NULL;
-	index_free(&s->index);
+	save_forget_index(s);
 	index_free(&s->known);
 	free(s->old_text);
 	return ret;

@@ -5,10 +5,13 @@
 
 #include "open.h"
 #include "session/snapshot.h"
+#include "embeng/shard.h"
 
 #define LOCK_NAME ".embeng.lock"
 
 struct save;
+struct stream_out;
+struct unpacking;
 struct written;
 
 /*
@@ -21,6 +24,7 @@ struct written;
  * @read: reads rows of a table or slot into *@data, which the next read overwrites
  * @pick: as @read, for rows of any numbers, with room as at a stride of 2; only of a source that deltas
  *	are saved of
+ * @forget: NULL, or removes files that the source made itself, where nothing was committed
  * @passed: NULL, or told that the first @tables of the model will not be read any more
  */
 struct save_source {
@@ -33,11 +37,13 @@ struct save_source {
 	int (*pick)(struct save *s, size_t table, size_t array, const uint64_t *numbers,
 		    uint64_t count, const char **data);
 	void (*passed)(struct save *s, size_t tables);
+	void (*forget)(struct save *s);
 };
 
 struct save {
 	const struct save_source *source;
-	struct embeng *e; /* save_engine.c, else NULL */
+	struct stream_out *stream; /* written to in place of a folder, or NULL */
+	struct embeng *e;	   /* save_engine.c, else NULL */
 	struct snapshot snapshot;
 	bool held; /* the rows are read behind the gate, since there is no snapshot */
 	uint64_t after;
@@ -47,6 +53,7 @@ struct save {
 	const char *in;
 	const struct embeng_reshard_options *reshard;
 	const struct written *written; /* write.c, else NULL */
+	struct unpacking *unpacking;   /* stream_unpack.c, else NULL */
 	const char *dir;
 	struct embeng_save_options options;
 	struct index index; /* the model belongs to the source, the program state to the caller */
@@ -67,6 +74,12 @@ struct save {
 
 /* save.c: runs a save whose arguments are checked, and frees everything except the model. */
 int save_run(struct save *s);
+/* save_stream.c: the same into @s->stream. */
+int save_run_stream(struct save *s);
+/* save.c: what both begin and end with. */
+int save_draw_nonce(struct save *s);
+void save_give_report(const struct save *s);
+void save_forget_index(struct save *s);
 
 /* How a failed save leaves the folder. */
 enum save_outcome { SAVE_NOT_COMMITTED, SAVE_MAYBE_COMMITTED, SAVE_COMMITTED };

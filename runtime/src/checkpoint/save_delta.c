@@ -113,10 +113,10 @@ static int make_marks(struct save *s)
 	return made ? 0 : fail(-ENOMEM, "%s: no memory to mark rows", s->source->what);
 }
 
-static void mark_rows(struct save *s, size_t table, const struct embeng_shard_rows *rows,
-		      const char *data)
+static void mark_rows(struct save *s, size_t table, size_t array,
+		      const struct embeng_shard_rows *rows, const char *data)
 {
-	size_t row = 4 * (size_t)s->index.model->tables[table].dim;
+	size_t row = model_row_bytes(&s->index.model->tables[table], array);
 
 	if (!memcmp(data, s->buffer, (size_t)rows->count * row))
 		return;
@@ -132,7 +132,7 @@ static void mark_rows(struct save *s, size_t table, const struct embeng_shard_ro
 static int compare_with_base(struct save *s, size_t table, size_t array,
 			     const struct embeng_shard_rows *rows)
 {
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim;
+	uint64_t row = model_row_bytes(&s->index.model->tables[table], array);
 	const char *data = NULL;
 	int ret = save_grow_buffer(s, table, (uint64_t)rows->count * row);
 
@@ -143,7 +143,7 @@ static int compare_with_base(struct save *s, size_t table, size_t array,
 	ret = checkpoint_gather(s->base, (int)table, (int)array, rows, s->buffer);
 	if (ret)
 		return decline_unreadable(s, ret);
-	mark_rows(s, table, rows, data);
+	mark_rows(s, table, array, rows, data);
 	return 0;
 }
 

@@ -65,7 +65,8 @@ static int list_marked(struct save *s, size_t table, uint64_t *at, uint64_t most
 static int read_marked(struct save *s, size_t table, size_t array, uint64_t *at, const char **data,
 		       uint64_t *bytes)
 {
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim, most = 0, count = 0;
+	uint64_t row = model_row_bytes(&s->index.model->tables[table], array);
+	uint64_t most = 0, count = 0;
 	int ret = s->source->room(s, table, 2, &most);
 
 	ret = ret ? ret : list_marked(s, table, at, most, &count);

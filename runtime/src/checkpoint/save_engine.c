@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "save.h"
+#include "stream.h"
 
 /* @table: one of the model's, or -1: what all optimizers count */
 static int read_step(struct save *s, int table, uint64_t *step)
@@ -26,7 +27,7 @@ static int read_step(struct save *s, int table, uint64_t *step)
 	int ret;
 
 	pthread_mutex_lock(&e->lock);
-	ret = transfer(e, &cmd, "embeng_save", NULL);
+	ret = transfer(e, &cmd, s->source->what, NULL);
 	pthread_mutex_unlock(&e->lock);
 	if (!ret)
 		memcpy(step, memory->data, sizeof(*step));
@@ -85,7 +86,7 @@ static int read_snapshot_steps(struct embeng *e, void *arg, uint64_t after)
 
 static int save_snapshot(struct save *s)
 {
-	int ret = snapshot_begin(&s->snapshot, s->e, "embeng_save", read_snapshot_steps, s);
+	int ret = snapshot_begin(&s->snapshot, s->e, s->source->what, read_snapshot_steps, s);
 
 	ret = ret ? ret : save_rows(s);
 	snapshot_end(&s->snapshot);
@@ -101,11 +102,13 @@ static int rows_of_engine(struct save *s)
 	ret = save_snapshot(s);
 	if (ret == -ENOTSUP || ret == -ESTALE) {
 		log_say(&s->e->log, EMBENG_LOG_INFO,
-			"embeng_save: no memory for a snapshot of the tables: updates wait until "
-			"their rows are written");
+			"%s: no memory for a snapshot of the tables: updates wait until their rows "
+			"are written",
+			s->source->what);
 		save_forget_rows(s);
-		ret = rows_behind_gate(s->e, "embeng_save", save_behind_gate, s);
-		ret = ret ? ret : save_sync_rows(s);
+		ret = rows_behind_gate(s->e, s->source->what, save_behind_gate, s);
+		if (!ret && !s->stream)
+			ret = save_sync_rows(s);
 	}
 	pthread_mutex_unlock(&s->e->saves);
 	return ret;
@@ -128,7 +131,7 @@ static int read_engine_rows(struct save *s, size_t table, size_t array,
 			    const struct embeng_shard_rows *rows, const char **data)
 {
 	const struct rows_chunk chunk = {
-		.what = "embeng_save",
+		.what = s->source->what,
 		.op = EMBENG_OP_ROWS_READ,
 		.table = (int)table,
 		.slot = (int)array,
@@ -148,7 +151,7 @@ static int pick_engine_rows(struct save *s, size_t table, size_t array, const ui
 			    uint64_t count, const char **data)
 {
 	const struct rows_chunk chunk = {
-		.what = "embeng_save",
+		.what = s->source->what,
 		.op = EMBENG_OP_ROWS_READ,
 		.table = (int)table,
 		.slot = (int)array,
@@ -163,23 +166,25 @@ static int pick_engine_rows(struct save *s, size_t table, size_t array, const ui
 	return rows_chunk_run(s->e, &chunk);
 }
 
-static const struct save_source engine_source = {
-	.what = "embeng_save",
-	.progress = "save",
-	.begin = begin_save,
-	.rows = rows_of_engine,
-	.room = find_engine_room,
-	.read = read_engine_rows,
-	.pick = pick_engine_rows,
-	.passed = pass_tables,
-};
+/* With the name of the public call. */
+#define ENGINE_SOURCE(name) \
+	{ \
+		.what = (name), \
+		.progress = "save", \
+		.begin = begin_save, \
+		.rows = rows_of_engine, \
+		.room = find_engine_room, \
+		.read = read_engine_rows, \
+		.pick = pick_engine_rows, \
+		.passed = pass_tables, \
+	}
+static const struct save_source engine_source = ENGINE_SOURCE("embeng_save");
+static const struct save_source stream_source = ENGINE_SOURCE("embeng_save_stream");
 
 static int prepare_save(struct save *s, const struct embeng_save_options *options)
 {
-	int ret = session_check(s->e, "embeng_save");
+	int ret = session_check(s->e, s->source->what);
 
-	if (!ret && !s->dir)
-		ret = fail(-EINVAL, "embeng_save: no folder given");
 	if (!ret && options)
 		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
 	return ret ? ret : save_check_options(s, s->e->model);
@@ -190,7 +195,39 @@ int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_opti
 	struct save s = {.source = &engine_source, .e = e, .dir = dir};
 	int ret = prepare_save(&s, options);
 
+	if (!ret && !dir)
+		ret = fail(-EINVAL, "embeng_save: no folder given");
 	ret = ret ? ret : save_run(&s);
+	free(s.buffer);
+	return ret;
+}
+
+/* There is nothing yet in a stream that could be kept, or that a delta could stand on. */
+static int refuse_folder_options(const struct save *s)
+{
+	if (s->options.flags & EMBENG_SAVE_DELTA)
+		return fail(-EINVAL,
+			    "embeng_save_stream: EMBENG_SAVE_DELTA is for a folder, whose "
+			    "checkpoint the delta stands on; save there, and pack the folder with "
+			    "embeng_checkpoint_pack()");
+	if (s->options.keep)
+		return fail(-EINVAL,
+			    "embeng_save_stream: keep is %u, and a stream holds one checkpoint; "
+			    "set it to 0",
+			    s->options.keep);
+	return 0;
+}
+
+int embeng_save_stream(struct embeng *e, const struct embeng_writer *to,
+		       const struct embeng_save_options *options)
+{
+	struct stream_out out = {0};
+	struct save s = {.source = &stream_source, .e = e, .dir = STREAM_NAME, .stream = &out};
+	int ret = prepare_save(&s, options);
+
+	ret = ret ? ret : refuse_folder_options(&s);
+	ret = ret ? ret : stream_out_take(&out, to, s.source->what);
+	ret = ret ? ret : save_run_stream(&s);
 	free(s.buffer);
 	return ret;
 }

@@ -28,8 +28,9 @@ static size_t find_not_finite(const char *data, size_t count)
 int save_look_at_rows(struct save *s, size_t table, size_t array,
 		      const struct embeng_shard_rows *rows, const char *data)
 {
+	const char *then = s->stream ? "ends within a checkpoint" : "is as it was";
 	const struct embeng_model *m = s->index.model;
-	size_t dim = (size_t)m->tables[table].dim, count = (size_t)rows->count * dim;
+	size_t width = model_width(&m->tables[table], array), count = (size_t)rows->count * width;
 	size_t at = find_not_finite(data, count);
 	float value;
 
@@ -41,9 +42,9 @@ int save_look_at_rows(struct save *s, size_t table, size_t array,
 	memcpy(&value, data + at * sizeof(value), sizeof(value));
 	return fail(-ERANGE,
 		    "%s: table %s, %s%s: row %" PRId64 ", element %zu is %g, which is not finite; "
-		    "%s is as it was, EMBENG_SAVE_NOT_FINITE saves it",
+		    "%s %s, EMBENG_SAVE_NOT_FINITE saves it",
 		    s->source->what, m->tables[table].name, array ? "slot " : "",
 		    model_slot_name(m, (int)table, array),
-		    rows->first + (int64_t)(at / dim) * rows->stride, at % dim, (double)value,
-		    s->dir);
+		    rows->first + (int64_t)(at / width) * rows->stride, at % width, (double)value,
+		    s->dir, then);
 }

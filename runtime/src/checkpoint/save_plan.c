@@ -29,14 +29,9 @@ static uint64_t most_bytes(const struct save *s)
 	return s->options.shard_bytes ? s->options.shard_bytes : SHARD_BYTES;
 }
 
-static uint64_t table_row_bytes(const struct table *t)
-{
-	return 4 * (uint64_t)t->dim * (1 + t->slot_count);
-}
-
 static uint64_t rows_of_shard(const struct save *s, const struct table *t)
 {
-	uint64_t rows = most_bytes(s) / table_row_bytes(t);
+	uint64_t rows = most_bytes(s) / model_whole_row_bytes(t);
 
 	return !rows ? 1 : rows > (uint64_t)t->rows ? (uint64_t)t->rows : rows;
 }
@@ -83,7 +78,7 @@ static uint64_t entry_bytes(const struct save *s, const struct index_file *file)
 	uint64_t numbers = file->delta ? (uint64_t)file->rows * sizeof(int64_t) : 0;
 
 	return numbers +
-	       (uint64_t)file->rows * table_row_bytes(&s->index.model->tables[file->table]);
+	       (uint64_t)file->rows * model_whole_row_bytes(&s->index.model->tables[file->table]);
 }
 
 int save_plan_shard(struct save *s, size_t home)

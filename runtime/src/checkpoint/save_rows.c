@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "save.h"
+#include "stream.h"
 
 struct shard {
 	struct save *save;
@@ -32,14 +33,22 @@ static int tell_saved(const struct save *s)
 
 	if (s->options.progress && s->options.progress(s->options.progress_arg, &p))
 		return fail(-ECANCELED,
-			    "%s: canceled after %" PRIu64 " of %" PRIu64 " bytes; %s is as it was",
-			    s->source->what, p.done, p.total, s->dir);
+			    "%s: canceled after %" PRIu64 " of %" PRIu64 " bytes; %s %s",
+			    s->source->what, p.done, p.total, s->dir,
+			    s->stream ? "ends within a checkpoint" : "is as it was");
 	return 0;
+}
+
+/* Into the file, or into the stream. */
+static int put_shard_bytes(struct shard *shard, const void *data, uint64_t bytes)
+{
+	return shard->save->stream ? stream_put(shard->save->stream, data, bytes)
+				   : file_write(shard->fd, shard->path, data, bytes);
 }
 
 static int write_shard_bytes(struct shard *shard, const char *data, uint64_t bytes)
 {
-	int ret = file_write(shard->fd, shard->path, data, bytes);
+	int ret = put_shard_bytes(shard, data, bytes);
 
 	if (ret)
 		return ret;
@@ -76,7 +85,7 @@ static int write_array(struct shard *shard, size_t entry, size_t array)
 {
 	struct save *s = shard->save;
 	const struct index_file *file = &s->index.files[entry];
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[file->table].dim, most = 0;
+	uint64_t row = model_row_bytes(&s->index.model->tables[file->table], array), most = 0;
 	int ret = 0;
 
 	if (file->delta)
@@ -142,7 +151,7 @@ static int write_chunk_table(struct shard *shard)
 	int ret;
 
 	sum_table(shard, file);
-	ret = file_write(shard->fd, shard->path, shard->sums, bytes);
+	ret = put_shard_bytes(shard, shard->sums, bytes);
 	if (ret)
 		return ret;
 	shard->save->done += bytes;
@@ -165,6 +174,21 @@ static int write_arrays(struct shard *shard)
 	return ret;
 }
 
+static int write_shard_content(struct shard *shard)
+{
+	int ret = write_shard_header(shard);
+
+	return ret ? ret : write_arrays(shard);
+}
+
+static int write_shard_member(struct shard *shard)
+{
+	const struct index_file *file = &shard->save->index.files[shard->home];
+	int ret = stream_member(shard->save->stream, file->name, file->bytes);
+
+	return ret ? ret : write_shard_content(shard);
+}
+
 static int write_open(struct shard *shard)
 {
 	int ret;
@@ -173,8 +197,7 @@ static int write_open(struct shard *shard)
 	if (shard->fd < 0)
 		return shard->fd;
 	shard->save->begun++;
-	ret = write_shard_header(shard);
-	ret = ret ? ret : write_arrays(shard);
+	ret = write_shard_content(shard);
 	/* Updates wait behind a gate: the sync comes after it. */
 	if (!shard->save->held)
 		ret = ret ? ret : file_sync(shard->fd, shard->path);
@@ -193,7 +216,8 @@ static int write_shard(struct save *s, size_t home)
 
 	if (!ret && !shard.sums)
 		ret = fail(-ENOMEM, "%s: no memory for the checksums", s->source->what);
-	ret = ret ? ret : write_open(&shard);
+	if (!ret)
+		ret = s->stream ? write_shard_member(&shard) : write_open(&shard);
 	free(shard.sums);
 	free(shard.path);
 	return ret;
@@ -206,6 +230,9 @@ int save_rows(struct save *s)
 	if (!ret && !s->own)
 		ret = save_plan(s);
 	ret = ret ? ret : tell_saved(s);
+	/* Once, even if the rows are written again. */
+	if (!ret && s->stream && !s->stream->at)
+		ret = stream_begin(s->stream, s->index.bytes);
 	for (size_t i = s->own, next; !ret && i < s->index.file_count; i = next) {
 		ret = write_shard(s, i);
 		/* The tables of later shards do not come before their homes. */
@@ -250,5 +277,8 @@ void save_forget_rows(struct save *s)
 			file_ops->remove(path);
 		free(path);
 	}
+	/* A stream keeps the shards that it has, so that others need other names. */
+	if (s->stream)
+		s->nonce++;
 	save_forget_plan(s);
 }

@@ -61,13 +61,14 @@ int embeng_shard_write(struct embeng *e, int table, const char *slot,
 static void fill_shard_rows(const struct table *t, const struct embeng_rows *how,
 			    const struct embeng_shard_rows *rows, float *data)
 {
+	uint64_t width = model_width(t, how->slot);
 	struct kernel_fill fill = {
 		.kind = how->fill,
 		.slot = how->slot,
 		.seed = how->seed,
-		.dim = (uint32_t)t->dim,
+		.dim = (uint32_t)width,
 		.out = data,
-		.stride = (uint64_t)t->dim,
+		.stride = width,
 		.first_row = (uint64_t)rows->first,
 		.row_step = (uint64_t)rows->stride,
 	};
@@ -150,7 +151,7 @@ static int fill_host(struct initialize *i)
 static int fill_hosts(struct initialize *i)
 {
 	uint32_t hosts = shard_hosts(i->part.shard.hosts, i->t->rows);
-	size_t row = (size_t)i->t->dim * sizeof(float);
+	size_t row = (size_t)i->part.dim * sizeof(float);
 	int ret = 0;
 
 	i->most = row < PIECE_BYTES ? (int64_t)(PIECE_BYTES / row) : 1;
@@ -189,7 +190,7 @@ int embeng_shard_initialize(struct embeng *e, int table, const char *slot, emben
 		.table = table,
 		.slot = model_slot_name(e->model, table, (size_t)array),
 		.table_rows = i.t->rows,
-		.dim = i.t->dim,
+		.dim = (int64_t)model_width(i.t, (size_t)array),
 	};
 	return fill_hosts(&i);
 }

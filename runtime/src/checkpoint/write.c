@@ -28,7 +28,7 @@ struct written {
 
 int save_make_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
 {
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim;
+	uint64_t row = model_row_bytes(&s->index.model->tables[table], 0); /* slots are no wider */
 
 	(void)stride;
 	*most = row < BUFFER_BYTES ? BUFFER_BYTES / row : 1;
@@ -102,7 +102,8 @@ static int check_given_numbers(const struct save *s, size_t table, size_t array,
 {
 	const struct embeng_model *m = s->written->model;
 	const float *data = (const float *)(const void *)s->buffer;
-	uint64_t dim = (uint64_t)m->tables[table].dim, count = (uint64_t)rows->count * dim;
+	uint64_t width = model_width(&m->tables[table], array);
+	uint64_t count = (uint64_t)rows->count * width;
 	char what[320];
 
 	for (uint64_t at = 0; at < count; at++) {
@@ -111,8 +112,8 @@ static int check_given_numbers(const struct save *s, size_t table, size_t array,
 			continue;
 		snprintf(what, sizeof(what), WHAT ": %.250s is as it was", s->dir);
 		return numbers_error(m, what, (int)table, array,
-				     (uint64_t)rows->first + at / dim * (uint64_t)rows->stride,
-				     at % dim, data[at]);
+				     (uint64_t)rows->first + at / width * (uint64_t)rows->stride,
+				     at % width, data[at]);
 	}
 	return 0;
 }

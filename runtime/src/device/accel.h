@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices behind the kernel driver, in builds that have libdrm, libudev and libpci. */
+/* Devices behind the kernel driver, in builds that have libdrm and libudev. */
 #ifndef EMBENG_ACCEL_H
 #define EMBENG_ACCEL_H
 
@@ -23,23 +23,31 @@ int accel_reset(const struct name *name, enum embeng_reset what);
 
 #include "base/error.h"
 
-static inline int accel_missing(void)
+/* Words of the sentence that says what is not there. */
+#define ACCEL_MISSING \
+	"this libembeng was built without devices of the kernel driver; build it with `meson " \
+	"setup -Daccel=enabled`"
+
+static inline int accel_missing(const struct name *name)
 {
-	return fail(-ENOTSUP, "this build has only the soft device; open \"soft\"");
+	if (name->kind == NAME_ANY)
+		return fail(-ENOTSUP, ACCEL_MISSING);
+	return fail(-ENOTSUP, "%s%s: " ACCEL_MISSING ", or open \"soft\"",
+		    name->kind == NAME_PCI ? "pci:" : "", name->where);
 }
 
 static inline int accel_open(const struct name *name, uint32_t replicas, struct device **out)
 {
 	(void)replicas;
 	(void)out;
-	return name->kind == NAME_ANY ? -ENOENT : accel_missing();
+	return name->kind == NAME_ANY ? -ENOENT : accel_missing(name);
 }
 
 static inline int accel_attach(int fd, struct device **out)
 {
 	(void)fd;
 	(void)out;
-	return accel_missing();
+	return fail(-ENOTSUP, "embeng_attach: " ACCEL_MISSING);
 }
 
 static inline int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg)
@@ -52,30 +60,28 @@ static inline int accel_list(int (*fn)(void *arg, const struct embeng_device_inf
 static inline int accel_info(const struct name *name, struct embeng_device_info *info)
 {
 	(void)info;
-	return name->kind == NAME_ANY ? -ENOENT : accel_missing();
+	return name->kind == NAME_ANY ? -ENOENT : accel_missing(name);
 }
 
 static inline int accel_registers_read(const struct name *name, char *page)
 {
 	(void)page;
-	return name->kind == NAME_ANY ? -ENOENT : accel_missing();
+	return accel_missing(name);
 }
 
 static inline int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes,
 				       uint64_t value)
 {
-	(void)name;
 	(void)offset;
 	(void)bytes;
 	(void)value;
-	return accel_missing();
+	return accel_missing(name);
 }
 
 static inline int accel_reset(const struct name *name, enum embeng_reset what)
 {
-	(void)name;
 	(void)what;
-	return accel_missing();
+	return accel_missing(name);
 }
 
 #endif

@@ -12,19 +12,16 @@
 #include "device/soft/soft.h"
 #include "name.h"
 
-int device_open(const char *name, uint32_t replicas, const struct device_log *log,
+int device_open(const struct name *name, uint32_t replicas, const struct device_log *log,
 		struct device **out)
 {
-	struct name parsed;
-	int ret = name_parse(name, &parsed);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (parsed.kind == NAME_SOFT)
-		return soft_open(&parsed, replicas, log, out);
-	ret = accel_open(&parsed, replicas, out);
-	if (parsed.kind == NAME_ANY && ret == -ENOENT)
-		return soft_open(&parsed, replicas, log, out);
+	if (name->kind == NAME_SOFT)
+		return soft_open(name, replicas, log, out);
+	ret = accel_open(name, replicas, out);
+	if (name->kind == NAME_ANY && ret == -ENOENT)
+		return soft_open(name, replicas, log, out);
 	return ret;
 }
 

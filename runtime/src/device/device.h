@@ -12,6 +12,7 @@
 #include "wire.h"
 
 struct device;
+struct name;
 struct region;
 
 /* The callback for log lines of the device. It is called from any thread. */
@@ -47,7 +48,9 @@ struct queue_config {
  * struct device_ops - operations of a kind of device
  * @close: power the device off or let go of it; it is not used afterwards
  * @region_alloc: allocate @bytes of zeroed memory that the device may read and write
- * @region_free: free a region; returns when the device no longer accesses it. On failure
+ * @region_register: make @bytes at @p, which are the caller's, a region; NULL where the device reaches
+ *	no memory but its own
+ * @region_free: free a region, or end it if it is the caller's memory; returns when the device no longer accesses it. On failure
  *	the memory stays where it is
  * @region_export: return a dma-buf descriptor of a region
  * @region_import: make the memory of a dma-buf a region, as @region_alloc does
@@ -78,6 +81,9 @@ struct queue_config {
  *	process, and set @by to what says so; UINT64_MAX if there is no such limit; may be NULL where the device has its own memory
  * @prepare: have so many bytes at hand for old rows of a snapshot, so that no step waits for them; 0:
  *	give them back; may be NULL
+ * @table_rows: set @rows to where the engine has row 0 of a table or slot, numbered as in
+ *	&struct embeng_rows; @map: 1: they are to stay there, until -1 ends that. Return 0, or
+ *	without a sentence -EAGAIN while a command runs, -EINVAL for a -1 without a 1; NULL where the device has its own memory
  * @read_register: read a register of embeng_regs.h; 0 if the device does not provide it
  *
  * A device that cannot be shared has no @region_export, @region_import and @share; one
@@ -86,6 +92,7 @@ struct queue_config {
 struct device_ops {
 	void (*close)(struct device *d);
 	int (*region_alloc)(struct device *d, uint64_t bytes, struct region *out);
+	int (*region_register)(struct device *d, void *p, uint64_t bytes, struct region *out);
 	int (*region_free)(struct device *d, struct region *region);
 	int (*region_export)(struct device *d, const struct region *region);
 	int (*region_import)(struct device *d, int dmabuf, struct region *out);
@@ -112,6 +119,7 @@ struct device_ops {
 	uint64_t (*room)(struct device *d);
 	uint64_t (*most)(struct device *d, char by[256]);
 	void (*prepare)(struct device *d, uint64_t bytes);
+	int (*table_rows)(struct device *d, uint32_t table, uint32_t slot, int map, void **rows);
 	uint64_t (*read_register)(struct device *d, enum embeng_register reg);
 };
 
@@ -123,11 +131,10 @@ struct device {
 };
 
 /*
- * device_open() - open a device by name
- * @name: see embeng_open()
+ * device_open() - open the device that a name means
  * @replicas: number of replicas that queues are needed for
  */
-int device_open(const char *name, uint32_t replicas, const struct device_log *log,
+int device_open(const struct name *name, uint32_t replicas, const struct device_log *log,
 		struct device **out);
 
 /* Attaches to the context of a descriptor from device_ops.share, which the caller keeps. */

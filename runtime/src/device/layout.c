@@ -11,6 +11,7 @@
 
 #define ALIGN 64u
 #define STAGING_BYTES (1u << 20)
+#define STAGING_LEAST 4096u
 
 static uint64_t align_place(uint64_t at)
 {
@@ -90,4 +91,13 @@ uint64_t layout_region(uint64_t bytes)
 uint64_t layout_staging(uint64_t row)
 {
 	return row > STAGING_BYTES - STAGING_HEAD ? STAGING_HEAD + row : STAGING_BYTES;
+}
+
+uint64_t layout_staging_of(uint64_t row, uint64_t count)
+{
+	uint64_t all = layout_staging(row), bytes = STAGING_LEAST;
+
+	while (bytes < all && (bytes - STAGING_HEAD) / (row ? row : 1) < count)
+		bytes *= 4;
+	return bytes < all ? bytes : all;
 }

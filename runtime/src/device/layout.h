@@ -57,7 +57,11 @@ uint64_t layout_update_head(const struct embeng_model *model);
 uint64_t layout_region(uint64_t bytes);
 
 /* Bytes of staging memory for rows of this size, together with their row numbers. */
-#define STAGING_HEAD 128u /* bytes of the descriptor, which comes first */
+#define STAGING_HEAD 128u   /* bytes of the descriptor, which comes first */
+#define STAGING_NUMBERS 16u /* for the number of each row, at most */
 uint64_t layout_staging(uint64_t row);
+
+/* Bytes of it that @count such rows need, in steps of four times as many, or all of it. */
+uint64_t layout_staging_of(uint64_t row, uint64_t count);
 
 #endif

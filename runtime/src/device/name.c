@@ -14,10 +14,20 @@
 #include <string.h>
 
 #include "../../text/number.h"
+#include "accel.h"
 #include "base/error.h"
+#include "embeng.h"
 #include "host/tune_file.h"
 
 #define CORES_MAX 64
+
+#ifdef EMBENG_HAVE_ACCEL
+#define NAMES_THERE_ARE \
+	"open \"soft\", \"soft:cores=4\", a node like \"/dev/accel/accel0\" or an address " \
+	"like \"pci:0000:01:00.0\""
+#else
+#define NAMES_THERE_ARE "open \"soft\" or \"soft:cores=4\"; " ACCEL_MISSING
+#endif
 
 /* Digits and a suffix for a power of 1024; false for anything else, or overflow. */
 static bool parse_number(const char *text, bool suffix, uint64_t *out)
@@ -195,10 +205,7 @@ static int parse_text(const char *text, const char *from, struct name *out)
 		return parse_options(text + 5, from, soft_options, out);
 	if (!strcmp(text, "soft"))
 		return 0;
-	return fail(-ENODEV,
-		    "%s: \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node like "
-		    "\"/dev/accel/accel0\" or an address like \"pci:0000:01:00.0\"",
-		    from, text);
+	return fail(-ENODEV, "%s: \"%s\" is not known; " NAMES_THERE_ARE, from, text);
 }
 
 static const char *read_environment(const char *name)
@@ -213,22 +220,100 @@ const char *name_kernel(void)
 	return read_environment("EMBENG_KERNEL");
 }
 
-int name_parse(const char *text, struct name *out)
+int name_take_prefetch(struct name *name)
+{
+	const char *prefetch = read_environment("EMBENG_PREFETCH");
+
+	if (name->fetch_rows || name->fetch_default || !prefetch)
+		return 0;
+	name->fetch_source = "EMBENG_PREFETCH";
+	return parse_prefetch(prefetch, "EMBENG_PREFETCH", name);
+}
+
+static int parse_name(const char *text, struct name *out)
+{
+	*out = (struct name){.kind = NAME_ANY, .fetch_source = "device name"};
+	return text ? parse_text(text, "device name", out)
+		    : parse_text(read_environment("EMBENG_DEVICE"), "EMBENG_DEVICE", out);
+}
+
+/* The environment stands in for what neither name nor options say. */
+static int add_environment(struct name *name)
 {
 	const char *variant = name_kernel(), *path = read_environment("EMBENG_PATH");
-	const char *prefetch = read_environment("EMBENG_PREFETCH");
-	struct name name = {.kind = NAME_ANY};
-	int ret = text ? parse_text(text, "device name", &name)
-		       : parse_text(read_environment("EMBENG_DEVICE"), "EMBENG_DEVICE", &name);
+	int ret = 0;
 
-	if (!ret && !name.variant[0] && variant)
-		ret = parse_variant(variant, "EMBENG_KERNEL", &name);
-	if (!ret && !name.fetch_rows && !name.fetch_default && prefetch) {
-		name.fetch_from_environment = true;
-		ret = parse_prefetch(prefetch, "EMBENG_PREFETCH", &name);
+	if (!name->variant[0] && variant)
+		ret = parse_variant(variant, "EMBENG_KERNEL", name);
+	ret = ret ? ret : name_take_prefetch(name);
+	if (!ret && name->path == NAME_PATH_ANY && path)
+		ret = parse_path(path, "EMBENG_PATH", name);
+	return ret;
+}
+
+int name_parse(const char *text, struct name *out)
+{
+	struct name name;
+	int ret = parse_name(text, &name);
+
+	ret = ret ? ret : add_environment(&name);
+	if (!ret)
+		*out = name;
+	return ret;
+}
+
+#define FROM_OPTIONS "open options"
+
+static int check_option_kinds(const struct embeng_open_options *o, const struct name *name)
+{
+	const char *soft = o->cores	 ? "cores"
+			   : o->memory	 ? "memory"
+			   : o->variant	 ? "variant"
+			   : o->prefetch ? "prefetch"
+					 : NULL;
+
+	if (soft && (name->kind == NAME_NODE || name->kind == NAME_PCI))
+		return fail(-EINVAL,
+			    FROM_OPTIONS
+			    ": %s is an option of the soft device, and %s%s is a device "
+			    "behind the driver",
+			    soft, name->kind == NAME_PCI ? "pci:" : "", name->where);
+	if (o->path && name->kind == NAME_SOFT)
+		return fail(-EINVAL,
+			    FROM_OPTIONS ": path is an option of devices behind the driver, "
+					 "and the device is soft");
+	if (o->cores > CORES_MAX)
+		return fail(-ERANGE, FROM_OPTIONS ": cores %u is more than %d", o->cores,
+			    CORES_MAX);
+	return 0;
+}
+
+static int add_options(const struct embeng_open_options *o, struct name *name)
+{
+	int ret = check_option_kinds(o, name);
+
+	if (!ret && o->cores)
+		name->cores = o->cores;
+	if (!ret && o->memory)
+		name->memory = o->memory;
+	if (!ret && o->variant)
+		ret = parse_variant(o->variant, FROM_OPTIONS, name);
+	if (!ret && o->prefetch) {
+		name->fetch_source = FROM_OPTIONS;
+		ret = parse_prefetch(o->prefetch, FROM_OPTIONS, name);
 	}
-	if (!ret && name.path == NAME_PATH_ANY && path)
-		ret = parse_path(path, "EMBENG_PATH", &name);
+	if (!ret && o->path)
+		ret = parse_path(o->path, FROM_OPTIONS, name);
+	return ret;
+}
+
+int name_of_options(const struct embeng_open_options *options, struct name *out)
+{
+	struct name name;
+	int ret = parse_name(options->device, &name);
+
+	ret = ret ? ret : add_options(options, &name);
+	ret = ret ? ret : add_environment(&name);
 	if (!ret)
 		*out = name;
 	return ret;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct embeng_open_options;
+
 enum name_kind {
 	NAME_ANY, /* the first device behind the driver, else soft */
 	NAME_SOFT,
@@ -21,14 +23,14 @@ enum name_path { NAME_PATH_ANY, NAME_PATH_MAPPED, NAME_PATH_VALIDATED };
 
 struct name {
 	enum name_kind kind;
-	uint32_t cores;	     /* 0: as many as the machine has */
-	uint64_t memory;     /* 0: most of the machine's memory */
-	char variant[16];    /* "": the best for this machine */
-	uint32_t fetch_rows; /* rows that are fetched ahead; 0: not given */
-	uint32_t fetch_form; /* enum kernel_fetch, for lookups */
-	bool fetch_default;  /* tune files are not read */
-	bool fetch_from_environment;
-	char where[64]; /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
+	uint32_t cores;		  /* 0: as many as the machine has */
+	uint64_t memory;	  /* 0: most of the machine's memory */
+	char variant[16];	  /* "": the best for this machine */
+	uint32_t fetch_rows;	  /* rows that are fetched ahead; 0: not given */
+	uint32_t fetch_form;	  /* enum kernel_fetch, for lookups */
+	bool fetch_default;	  /* tune files are not read */
+	const char *fetch_source; /* where fetch_rows or fetch_default are from, a constant */
+	char where[64];		  /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
 };
 
@@ -41,6 +43,19 @@ struct name {
  * Return: 0, -EINVAL for a bad option, -ENODEV for a text that is no name of a device.
  */
 int name_parse(const char *text, struct name *out);
+
+/*
+ * name_of_options() - the device that open options name
+ *
+ * An option takes precedence over the same one in the name, and over the environment. Options of
+ * another kind of device than the name's are refused; one that may be any device takes those of the
+ * kind that it turns out to be.
+ * Return: 0, -EINVAL, -ERANGE, or as name_parse().
+ */
+int name_of_options(const struct embeng_open_options *options, struct name *out);
+
+/* Takes EMBENG_PREFETCH from the environment, unless @name has a way to fetch. Return: 0, -EINVAL. */
+int name_take_prefetch(struct name *name);
 
 /* EMBENG_KERNEL from the environment; NULL if it is not set, for the best variant. */
 const char *name_kernel(void);

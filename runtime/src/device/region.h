@@ -13,6 +13,7 @@ struct region {
 	uint64_t length;
 	struct embeng_mem key;
 	bool counted;	 /* counted in device.region_bytes, since the library made it for itself */
+	bool foreign;	 /* the program's own memory: only its registration ends */
 	uint32_t handle; /* the driver's handle of the memory, if there is one */
 };
 

@@ -148,9 +148,14 @@ void port_event_wait(struct port_event *e, u32 seen, u64 timeout_ns)
 
 void port_event_signal(struct port_event *e)
 {
+	port_event_signal_some(e, INT32_MAX);
+}
+
+void port_event_signal_some(struct port_event *e, u32 count)
+{
 	__atomic_fetch_add(&e->counter, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&e->sleepers, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &e->counter, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+		syscall(SYS_futex, &e->counter, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
 struct port_thread {

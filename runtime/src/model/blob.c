@@ -39,6 +39,11 @@ static void put_record(struct sink *sink, struct embeng_record *record, uint16_t
 	sink->records++;
 }
 
+const char *const model_combiner_words[] = {[EMBENG_MEAN] = "mean",
+					    [EMBENG_SUM] = "sum",
+					    [EMBENG_SQRTN] = "sqrtn",
+					    [EMBENG_MAX] = "max"};
+
 uint8_t model_combiner(enum embeng_combiner_name name)
 {
 	switch (name) {
@@ -47,9 +52,11 @@ uint8_t model_combiner(enum embeng_combiner_name name)
 	case EMBENG_SUM:
 		return EMBENG_COMBINER_SUM;
 	case EMBENG_SQRTN:
+		return EMBENG_COMBINER_SQRTN;
+	case EMBENG_MAX:
 		break;
 	}
-	return EMBENG_COMBINER_SQRTN;
+	return EMBENG_COMBINER_MAX;
 }
 
 static uint8_t policy_of(enum embeng_policy policy)
@@ -78,8 +85,32 @@ static void put_slots(struct embeng_record_table *r, const struct table *t)
 	}
 }
 
-static void put_hyperparameters(struct embeng_record_table *r, const struct embeng_optimizer *o)
+static void put_dynamic(struct embeng_record_table *r, const struct table *t)
 {
+	const struct {
+		uint32_t flag, *value;
+	} numbers[] = {
+		[NUMBER_DECAY] = {EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC, &r->weight_decay},
+		[NUMBER_CLIP_MIN] = {EMBENG_TABLE_CLIP_GRADIENT_MIN_DYNAMIC, &r->clip_gradient_min},
+		[NUMBER_CLIP_MAX] = {EMBENG_TABLE_CLIP_GRADIENT_MAX_DYNAMIC, &r->clip_gradient_max},
+		[NUMBER_CLIP_WEIGHT_MIN] = {EMBENG_TABLE_CLIP_WEIGHT_MIN_DYNAMIC,
+					    &r->clip_weight_min},
+		[NUMBER_CLIP_WEIGHT_MAX] = {EMBENG_TABLE_CLIP_WEIGHT_MAX_DYNAMIC,
+					    &r->clip_weight_max},
+		[NUMBER_MAX_NORM] = {EMBENG_TABLE_MAX_NORM_DYNAMIC, &r->max_norm},
+	};
+
+	for (size_t i = 0; i < NUMBER_FIRST_KEY; i++) {
+		if (t->dynamic[i] < 0)
+			continue;
+		r->flags |= numbers[i].flag;
+		*numbers[i].value = (uint32_t)t->dynamic[i];
+	}
+}
+
+static void put_hyperparameters(struct embeng_record_table *r, const struct table *t)
+{
+	const struct embeng_optimizer *o = &t->optimizer;
 	const struct optimizer_info *info = optimizer_info(o->kind);
 	size_t n = 0;
 
@@ -87,6 +118,12 @@ static void put_hyperparameters(struct embeng_record_table *r, const struct embe
 		/* + 0: both zeros mean the same */
 		if (info->keys[i].hyper)
 			r->hyperparameter[n++] = bits(optimizer_value(o, &info->keys[i]) + 0.0f);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (t->dynamic[NUMBER_FIRST_KEY + i] < 0)
+			continue;
+		r->flags |= EMBENG_TABLE_HYPERPARAMETER_DYNAMIC(i);
+		r->hyperparameter[i] = (uint32_t)t->dynamic[NUMBER_FIRST_KEY + i];
 	}
 	if ((o->kind == EMBENG_ADAM && o->lazy_adam == EMBENG_OFF) ||
 	    (o->kind == EMBENG_LION && o->use_non_lazy))
@@ -112,13 +149,19 @@ static void put_optimizer(struct embeng_record_table *r, const struct table *t)
 		r->step_rate = (uint32_t)t->step_rate;
 	}
 	r->rate = t->rate >= 0 ? (uint32_t)t->rate : bits(o->learning_rate);
-	if (o->weight_decay_factor > 0.0f) {
+	if (o->weight_decay_factor > 0.0f || t->dynamic[NUMBER_DECAY] >= 0) {
 		r->weight_decay = bits(o->weight_decay_factor);
 		if (o->multiply_weight_decay_by_rate)
 			r->flags |= EMBENG_TABLE_DECAY_BY_RATE;
+		if (o->weight_decay_in_gradient)
+			r->flags |= EMBENG_TABLE_DECAY_GRADIENT;
 	}
+	if (o->scale_by_frequency)
+		r->flags |= EMBENG_TABLE_BY_FREQUENCY;
+	r->max_norm = bits(o->max_norm + 0.0f);
+	put_dynamic(r, t);
 	put_slots(r, t);
-	put_hyperparameters(r, o);
+	put_hyperparameters(r, t);
 }
 
 static void put_table(struct sink *sink, const struct table *t)

@@ -88,7 +88,7 @@ static int check_built(const struct feature *f, const struct embeng_shape *built
 			    f->name, text);
 	return fail(-EINVAL,
 		    "feature %s: its shape %s is not fully defined; give the unknown lengths, or "
-		    "leave them to the first batch",
+		    "leave them to the batches",
 		    f->name, text);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../engine/blob/blob.h"
 #include "../../../engine/kernels/optimizers.h"
 #include "../../../engine/kernels/ranges.h"
 #include "base/bits.h"
@@ -104,6 +105,22 @@ struct embeng_initializer initializer_resolve(const struct table *t, size_t slot
 	return i;
 }
 
+/* Every bit of the result depends on every bit of @x (the finalizer of splitmix64). */
+static uint64_t mix_bits(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+/* Rows depend on the table's name and slot, not on its place in the model, and on the given seed. */
+static uint64_t seed_of(const struct table *t, size_t slot, uint64_t given)
+{
+	uint64_t name = fnv1a(FNV1A_START, t->name, strlen(t->name));
+
+	return mix_bits(mix_bits(name + slot) + given);
+}
+
 void initializer_rows(const struct table *t, const struct embeng_initializer *given,
 		      struct embeng_rows *rows)
 {
@@ -124,7 +141,7 @@ void initializer_rows(const struct table *t, const struct embeng_initializer *gi
 	}
 	rows->a = bits(i.a);
 	rows->b = bits(i.b);
-	rows->seed = i.seed ? i.seed : rows->table + 1;
+	rows->seed = seed_of(t, rows->slot, i.seed);
 }
 
 struct embeng_initializer slot_start(const struct table *t, size_t slot)

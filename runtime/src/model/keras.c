@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "optimizer.h"
+#include "embeng/keras.h"
 
 #define KERAS(member) offsetof(struct embeng_keras_optimizer, member)
 #define OURS(member) offsetof(struct embeng_optimizer, member)
@@ -114,15 +115,18 @@ int embeng_keras_accept(const struct embeng_optimizer *optimizer)
 		return fail(-EINVAL, "embeng_keras_accept: an optimizer must be given");
 	for (size_t i = 0; i < CLASSES; i++) {
 		if (optimizer->kind == classes[i].kind &&
-		    !(optimizer->kind == EMBENG_ADAM && optimizer->bias_correction))
+		    !(optimizer->kind == EMBENG_ADAM && optimizer->bias_correction) &&
+		    !(optimizer->kind == EMBENG_ADAGRAD && optimizer->epsilon > 0.0f))
 			return 0;
 	}
 	name = embeng_optimizer_text(optimizer->kind);
 	return fail(-EINVAL,
-		    "Unknown optimizer type %s%s. The layer takes sgd, adagrad, ftrl, and "
-		    "adam without bias_correction",
+		    "Unknown optimizer type %s%s. The layer takes sgd, adagrad without epsilon, "
+		    "ftrl, and adam without bias_correction",
 		    name ? name : "(none)",
-		    optimizer->kind == EMBENG_ADAM ? " with bias_correction" : "");
+		    optimizer->kind == EMBENG_ADAM	? " with bias_correction"
+		    : optimizer->kind == EMBENG_ADAGRAD ? " with epsilon"
+							: "");
 }
 
 static const struct layer_class *class_find(const char *name)

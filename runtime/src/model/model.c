@@ -34,6 +34,11 @@ static void table_free(struct table *t)
 	free(t->name);
 	free((char *)t->optimizer.rate_name);
 	free((char *)t->optimizer.step_counter);
+	for (size_t i = 0; i < t->optimizer.dynamic_count; i++) {
+		free((char *)t->optimizer.dynamic[i].hyperparameter);
+		free((char *)t->optimizer.dynamic[i].name);
+	}
+	free((void *)t->optimizer.dynamic);
 	free(t->slot_starts);
 }
 
@@ -136,10 +141,10 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 	if (c->dim < 1 || c->dim > UINT32_MAX)
 		return fail(-ERANGE, "%s: dim %lld must be 1 to %llu", where, (long long)c->dim,
 			    (unsigned long long)UINT32_MAX);
-	if ((unsigned int)c->combiner > EMBENG_SQRTN)
+	if ((unsigned int)c->combiner > EMBENG_MAX)
 		return fail(-EINVAL,
-			    "%s: combiner %d is unknown; there are EMBENG_MEAN, EMBENG_SUM "
-			    "and EMBENG_SQRTN",
+			    "%s: combiner %d is unknown; there are EMBENG_MEAN, EMBENG_SUM, "
+			    "EMBENG_SQRTN and EMBENG_MAX",
 			    where, (int)c->combiner);
 	if ((unsigned int)c->out_of_range > EMBENG_POLICY_ZERO)
 		return fail(-EINVAL,
@@ -170,6 +175,10 @@ static void table_fill(struct table *t, const struct embeng_table_config *c)
 		t->optimizer = c->optimizer;
 	t->optimizer.rate_name = t->optimizer.step_counter = NULL;
 	optimizer_resolve(&t->optimizer);
+	t->optimizer.dynamic = NULL;
+	t->optimizer.dynamic_count = 0;
+	for (size_t i = 0; i < NUMBERS; i++)
+		t->dynamic[i] = -1;
 	t->initializer = initializer_resolve(t, 0, &c->initializer);
 }
 
@@ -184,6 +193,29 @@ static int rate_take(struct embeng_model *model, const char *name, const char **
 	return *index < 0 ? *index : 0;
 }
 
+/* The list of dynamic hyperparameters, which is checked, and the rates that give them. */
+static int dynamic_take(struct embeng_model *model, struct table *t,
+			const struct embeng_optimizer *optimizer)
+{
+	struct embeng_dynamic *list = calloc(optimizer->dynamic_count + 1, sizeof(*list));
+	int code = 0;
+
+	if (!list)
+		return fail(-ENOMEM, "no memory for the dynamic hyperparameters of a table");
+	t->optimizer.dynamic = list;
+	t->optimizer.dynamic_count = optimizer->dynamic_count;
+	for (size_t i = 0; !code && i < optimizer->dynamic_count; i++) {
+		const struct embeng_dynamic *from = &optimizer->dynamic[i];
+
+		list[i].hyperparameter = strdup(from->hyperparameter);
+		if (!list[i].hyperparameter)
+			return fail(-ENOMEM, "no memory for the name of a hyperparameter");
+		code = rate_take(model, from->name, &list[i].name,
+				 &t->dynamic[number_find(optimizer->kind, from->hyperparameter)]);
+	}
+	return code;
+}
+
 static int table_rates(struct embeng_model *model, struct table *t,
 		       const struct embeng_optimizer *optimizer)
 {
@@ -192,9 +224,12 @@ static int table_rates(struct embeng_model *model, struct table *t,
 	if (optimizer->kind == EMBENG_OPTIMIZER_NO)
 		return 0;
 	code = rate_take(model, optimizer->rate_name, &t->optimizer.rate_name, &t->rate);
-	if (code || optimizer->kind != EMBENG_FREQUENCY_AWARE_ADAGRAD)
-		return code;
-	return rate_take(model, optimizer->step_counter, &t->optimizer.step_counter, &t->step_rate);
+	if (!code && optimizer->kind == EMBENG_FREQUENCY_AWARE_ADAGRAD)
+		code = rate_take(model, optimizer->step_counter, &t->optimizer.step_counter,
+				 &t->step_rate);
+	if (!code && optimizer->dynamic_count)
+		code = dynamic_take(model, t, optimizer);
+	return code;
 }
 
 static int table_add(struct embeng_model *model, struct table *t,
@@ -317,6 +352,7 @@ static int feature_add(struct embeng_model *model, struct feature *f,
 		return -ENOMEM;
 	model->features = features;
 	feature_fill(f, c);
+	f->largest = model->tables[c->table].combiner == EMBENG_MAX;
 	model->features[model->feature_count] = *f;
 	return (int)model->feature_count++;
 }

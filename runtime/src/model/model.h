@@ -14,6 +14,7 @@ struct table {
 	struct embeng_optimizer optimizer; /* defaults resolved; both names are owned, or NULL */
 	int rate;			   /* index of its dynamic rate, -1: constant */
 	int step_rate;			   /* index of the rate that is its step, or -1 */
+	int dynamic[NUMBERS];		   /* index of the rate that gives each number, or -1 */
 	struct embeng_initializer initializer; /* defaults resolved */
 	enum embeng_policy policy;
 	size_t slot_count;
@@ -30,6 +31,7 @@ struct feature {
 	size_t output_rank; /* 0: not known yet */
 	int64_t output_shape[EMBENG_MAX_RANK];
 	bool check_weights, unchecked_serving, zero_is_padding;
+	bool largest; /* its table's combiner is max */
 	uint64_t max_samples, max_ids;
 	struct embeng_shape built; /* shape from embeng_model_build(); rank 0: it was not called */
 };
@@ -45,7 +47,7 @@ struct embeng_model {
 	size_t table_count;
 	struct feature *features;
 	size_t feature_count;
-	char **rates; /* names, owned */
+	char **rates; /* names of rates and of dynamic hyperparameters, owned */
 	size_t rate_count;
 	struct model_schedule *schedules;
 	size_t schedule_count;
@@ -69,6 +71,9 @@ static inline bool table_has_optimizer(const struct table *table)
 	return table->optimizer.kind != EMBENG_OPTIMIZER_NO;
 }
 
+/* model_query.c: what messages call a rate: "learning rate", or "hyperparameter" if it is only that. */
+const char *rate_word(const struct embeng_model *model, size_t rate);
+
 /* model_query.c: whether a batch can train, which takes a feature whose table has an optimizer. */
 bool model_trains(const struct embeng_model *model);
 
@@ -76,7 +81,14 @@ bool model_trains(const struct embeng_model *model);
 int model_slot(const struct embeng_model *model, int table, const char *slot);
 const char *model_slot_name(const struct embeng_model *model, int table, size_t slot);
 
-/* blob.c: the engine's number of a combiner. */
+/* Numbers that a row has in the parameters or in a slot, by number as above, and their bytes. */
+uint64_t model_width(const struct table *table, size_t slot);
+uint64_t model_row_bytes(const struct table *table, size_t slot);
+/* Bytes of a row with all of its slots. */
+uint64_t model_whole_row_bytes(const struct table *table);
+
+/* blob.c: the engine's number of a combiner, and the words of all. */
 uint8_t model_combiner(enum embeng_combiner_name name);
+extern const char *const model_combiner_words[EMBENG_MAX + 1];
 
 #endif

@@ -84,8 +84,6 @@ int embeng_model_get_table(const struct embeng_model *model, size_t table,
 		.quantization = t->quantization,
 		.frozen = t->frozen,
 	};
-	if (!config->initializer.seed)
-		config->initializer.seed = table + 1;
 	return 0;
 }
 
@@ -125,6 +123,15 @@ int embeng_model_get_engine(const struct embeng_model *model, struct embeng_engi
 			    "must be given");
 	*config = model->engine;
 	return 0;
+}
+
+const char *rate_word(const struct embeng_model *model, size_t rate)
+{
+	for (size_t t = 0; t < model->table_count; t++) {
+		if (model->tables[t].rate == (int)rate || model->tables[t].step_rate == (int)rate)
+			return "learning rate";
+	}
+	return "hyperparameter";
 }
 
 bool model_trains(const struct embeng_model *model)

@@ -95,8 +95,8 @@ int embeng_model_set_schedule(struct embeng_model *model, const char *rate,
 		r++;
 	if (r == model->rate_count)
 		return fail(-ENOENT,
-			    "the model has no learning rate named %s; a table's optimizer "
-			    "names it, by rate_name",
+			    "the model has no learning rate or dynamic hyperparameter named %s; a "
+			    "table's optimizer names it, by rate_name or in dynamic",
 			    rate);
 	if (!schedule) {
 		if (find_schedule(model, r))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "embeng_engine.h"
 #include "model.h"
 
 const char *model_slot_name(const struct embeng_model *model, int table, size_t slot)
@@ -32,6 +33,36 @@ const char *embeng_model_slot_name(const struct embeng_model *model, size_t tabl
 	if (slot >= embeng_model_slot_count(model, table))
 		return NULL;
 	return model_slot_name(model, (int)table, slot + 1);
+}
+
+uint64_t model_width(const struct table *table, size_t slot)
+{
+	return embeng_slot_width(optimizer_info(table->optimizer.kind)->engine_kind, (uint32_t)slot,
+				 (uint32_t)table->dim);
+}
+
+uint64_t model_row_bytes(const struct table *table, size_t slot)
+{
+	return 4 * model_width(table, slot);
+}
+
+uint64_t model_whole_row_bytes(const struct table *table)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i <= table->slot_count; i++)
+		bytes += model_row_bytes(table, i);
+	return bytes;
+}
+
+int64_t embeng_model_slot_width(const struct embeng_model *model, int table, const char *slot)
+{
+	int number;
+
+	if (!model)
+		return fail(-EINVAL, "embeng_model_slot_width: a model must be given");
+	number = model_slot(model, table, slot ? slot : "parameters");
+	return number < 0 ? number : (int64_t)model_width(&model->tables[table], (size_t)number);
 }
 
 int model_slot(const struct embeng_model *model, int table, const char *slot)

@@ -61,6 +61,17 @@ MAKER(online_yogi, ONLINE_YOGI)
 MAKER(frequency_estimator, FREQUENCY_ESTIMATOR)
 MAKER(frequency_aware_adagrad, FREQUENCY_AWARE_ADAGRAD)
 MAKER(mdl_adagrad_light, MDL_ADAGRAD_LIGHT)
+MAKER(rowwise_adagrad, ROWWISE_ADAGRAD)
+MAKER(partial_rowwise_adam, PARTIAL_ROWWISE_ADAM)
+
+struct embeng_optimizer embeng_adagrad_epsilon(float learning_rate)
+{
+	struct embeng_optimizer o = embeng_adagrad(learning_rate);
+
+	o.initial_accumulator_value = 0.0f;
+	o.epsilon = 1e-10f;
+	return o;
+}
 
 struct embeng_optimizer embeng_adam_corrected(float learning_rate)
 {
@@ -68,6 +79,23 @@ struct embeng_optimizer embeng_adam_corrected(float learning_rate)
 
 	o.epsilon = 1e-8f;
 	o.bias_correction = 1;
+	return o;
+}
+
+struct embeng_optimizer embeng_adam_epsilon_hat(float learning_rate)
+{
+	struct embeng_optimizer o = embeng_adam_corrected(learning_rate);
+
+	o.epsilon_hat = 1;
+	return o;
+}
+
+struct embeng_optimizer embeng_adamw(float learning_rate)
+{
+	struct embeng_optimizer o = embeng_adam_corrected(learning_rate);
+
+	o.weight_decay_factor = 0.01f;
+	o.multiply_weight_decay_by_rate = 1;
 	return o;
 }
 
@@ -84,9 +112,13 @@ void optimizer_resolve(struct embeng_optimizer *o)
 		return;
 	resolve_choice(&o->lazy_adam);
 	resolve_choice(&o->sum_inside_sqrt);
+	if (number_is_dynamic(o, "bias_correction"))
+		return;
 	/* The corrected form has but one place for epsilon. */
 	if (o->bias_correction)
 		o->sum_inside_sqrt = EMBENG_OFF;
+	else
+		o->epsilon_hat = 0;
 }
 
 float optimizer_value(const struct embeng_optimizer *o, const struct optimizer_key *key)

@@ -89,6 +89,46 @@ float optimizer_value(const struct embeng_optimizer *optimizer, const struct opt
 /* The value that a slot starts with, by the optimizer's kind. */
 float optimizer_slot_start(const struct embeng_optimizer *optimizer, size_t slot);
 
+/*
+ * dynamic.c: the numbers of an optimizer that a step can give. The first are those that every kind
+ * has, then the hyperparameters in the engine's order.
+ */
+enum {
+	NUMBER_DECAY,
+	NUMBER_CLIP_MIN,
+	NUMBER_CLIP_MAX,
+	NUMBER_CLIP_WEIGHT_MIN,
+	NUMBER_CLIP_WEIGHT_MAX,
+	NUMBER_MAX_NORM,
+	NUMBER_FIRST_KEY,
+	NUMBERS = NUMBER_FIRST_KEY + 16, /* EMBENG_HYPERPARAMETERS_MAX of the engine */
+};
+
+/* The name of a number of a kind, by which the program knows it; NULL after the last. */
+const char *number_name(enum embeng_optimizer_name kind, int number);
+
+/* The key of a number that not all kinds have, or NULL. */
+const struct optimizer_key *number_key(enum embeng_optimizer_name kind, int number);
+
+/* The number that a kind has by this name, or -1. */
+int number_find(enum embeng_optimizer_name kind, const char *name);
+
+/* Whether the hyperparameter @name is dynamic. */
+bool number_is_dynamic(const struct embeng_optimizer *optimizer, const char *name);
+
+/* Checks the list of dynamic hyperparameters. */
+int dynamic_check(const char *where, const struct embeng_optimizer *optimizer);
+
+/* Checks the value that a step gives to a number by the range that the number has. */
+int number_value_check(const char *where, const struct embeng_optimizer *optimizer, int number,
+		       float value);
+
+/* Sets a number to a checked value. */
+void number_set(struct embeng_optimizer *optimizer, int number, float value);
+
+/* Checks the rules between the values of an optimizer that has no dynamic number any more. */
+int optimizer_values_check(const char *where, const struct embeng_optimizer *optimizer);
+
 /* Checks the value of a dynamic rate in a step by the rules for a constant rate. */
 int optimizer_rate_check(const char *where, const struct embeng_optimizer *optimizer, float rate);
 

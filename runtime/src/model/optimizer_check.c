@@ -41,7 +41,9 @@ static int clips_check(const char *where, const struct embeng_optimizer *o)
 	if (!code)
 		code = limits_check(where, "clip", o->has_clip_min, o->clip_min, o->has_clip_max,
 				    o->clip_max);
-	if (!code && (o->has_clip_min || o->has_clip_max) &&
+	if (!code &&
+	    (o->has_clip_min || o->has_clip_max || number_is_dynamic(o, "clip_min") ||
+	     number_is_dynamic(o, "clip_max")) &&
 	    o->use_gradient_accumulation == EMBENG_OFF)
 		code = fail(-EINVAL,
 			    "%s: gradient clipping needs gradient accumulation, which is off; "
@@ -59,8 +61,10 @@ static int value_check(const char *where, const struct embeng_optimizer *o)
 	if (!code && o->kind == EMBENG_ONLINE_YOGI)
 		code = number_check(o->learning_rate > 0.0f, where, "online_yogi: learning_rate",
 				    o->learning_rate, "above 0, for the update divides by it");
+	/* A switch that a step gives is looked at again in that step. */
 	if (!code && o->kind == EMBENG_FTRL)
-		code = o->multiply_linear_by_learning_rate
+		code = o->multiply_linear_by_learning_rate ||
+				       number_is_dynamic(o, "multiply_linear_by_learning_rate")
 			       ? number_check(o->learning_rate >= 0.0f, where,
 					      "ftrl: learning_rate", o->learning_rate, "0 or above")
 			       : number_check(o->learning_rate > 0.0f, where, "ftrl: learning_rate",
@@ -124,6 +128,26 @@ int optimizer_step_check(const char *where, float step)
 	return range_check(where, "step_counter", RANGE_FROM_0, step);
 }
 
+int number_value_check(const char *where, const struct embeng_optimizer *o, int number, float value)
+{
+	const char *what = number_name(o->kind, number);
+	const struct optimizer_key *key;
+
+	if (number == NUMBER_DECAY || number == NUMBER_MAX_NORM)
+		return range_check(where, what, RANGE_FROM_0, value);
+	if (number == NUMBER_CLIP_MIN || number == NUMBER_CLIP_WEIGHT_MIN)
+		return number_check(!isnan(value) && !(isinf(value) && value > 0), where, what,
+				    value, "a number, or -inf for no limit");
+	if (number < NUMBER_FIRST_KEY)
+		return number_check(!isnan(value) && !(isinf(value) && value < 0), where, what,
+				    value, "a number, or inf for no limit");
+	key = number_key(o->kind, number);
+	if (key->type == KEY_NUMBER)
+		return range_check(where, what, key->range, value);
+	return number_check((value == 0.0f && !signbit(value)) || value == 1.0f, where, what, value,
+			    "0 or 1");
+}
+
 static int keys_check(const char *where, const struct embeng_optimizer *o)
 {
 	const struct optimizer_info *info = optimizer_info(o->kind);
@@ -148,7 +172,7 @@ static int form_check(const char *where, const struct embeng_optimizer *o)
 		return fail(
 			-EINVAL,
 			"%s: optimizer kind %d is unknown; there are EMBENG_OPTIMIZER_NO and those "
-			"from EMBENG_SGD to EMBENG_MDL_ADAGRAD_LIGHT",
+			"from EMBENG_SGD to EMBENG_PARTIAL_ROWWISE_ADAM",
 			where, (int)o->kind);
 	if (o->size != sizeof(*o))
 		return fail(-EINVAL,
@@ -183,6 +207,47 @@ static int dim_check(const char *where, const struct embeng_optimizer *o, int64_
 		    where, (long long)dim);
 }
 
+/* Adagrad divides by the root of what is 0 in a row with no gradient yet. */
+static int accumulator_check(const char *where, const struct embeng_optimizer *o)
+{
+	if (o->kind != EMBENG_ADAGRAD || o->epsilon > 0.0f)
+		return 0;
+	return number_check(o->initial_accumulator_value > 0.0f, where, "initial_accumulator_value",
+			    o->initial_accumulator_value,
+			    "above 0 and finite, unless epsilon is above 0");
+}
+
+static int weight_decay_check(const char *where, const struct embeng_optimizer *o)
+{
+	int code = range_check(where, "weight_decay_factor", RANGE_FROM_0, o->weight_decay_factor);
+
+	if (code || !o->weight_decay_in_gradient)
+		return code;
+	if (o->kind == EMBENG_ASSIGN || o->kind == EMBENG_FREQUENCY_ESTIMATOR)
+		return fail(-EINVAL,
+			    "%s: weight_decay_in_gradient is not possible with %s, which does not "
+			    "go along its gradient; turn it off",
+			    where, embeng_optimizer_text(o->kind));
+	if (o->multiply_weight_decay_by_rate)
+		return fail(-EINVAL,
+			    "%s: weight_decay_in_gradient is not possible with "
+			    "multiply_weight_decay_by_rate, for the rate is in the step already; "
+			    "turn one of them off",
+			    where);
+	return 0;
+}
+
+static int frequency_check(const char *where, const struct embeng_optimizer *o)
+{
+	if (!o->scale_by_frequency || o->use_gradient_accumulation != EMBENG_OFF)
+		return 0;
+	return fail(
+		-EINVAL,
+		"%s: scale_by_frequency needs use_gradient_accumulation, which is off; turn one "
+		"of them on and the other off",
+		where);
+}
+
 /* A neighbour in a packed line gets a gradient of 0, which must leave it alone. */
 static int packing_check(const char *where, const struct embeng_optimizer *o, int64_t dim)
 {
@@ -201,6 +266,17 @@ static int packing_check(const char *where, const struct embeng_optimizer *o, in
 	return 0;
 }
 
+int optimizer_values_check(const char *where, const struct embeng_optimizer *o)
+{
+	int code = value_check(where, o);
+
+	if (!code)
+		code = keys_check(where, o);
+	if (!code)
+		code = clips_check(where, o);
+	return code ? code : accumulator_check(where, o);
+}
+
 int optimizer_check(const char *where, const struct embeng_optimizer *o, int64_t dim)
 {
 	int code;
@@ -209,14 +285,21 @@ int optimizer_check(const char *where, const struct embeng_optimizer *o, int64_t
 		return 0;
 	code = form_check(where, o);
 	if (!code)
+		code = dynamic_check(where, o);
+	if (!code)
 		code = rate_check(where, o);
 	if (!code)
 		code = keys_check(where, o);
 	if (!code)
 		code = clips_check(where, o);
 	if (!code)
-		code = range_check(where, "weight_decay_factor", RANGE_FROM_0,
-				   o->weight_decay_factor);
+		code = accumulator_check(where, o);
+	if (!code)
+		code = weight_decay_check(where, o);
+	if (!code)
+		code = range_check(where, "max_norm", RANGE_FROM_0, o->max_norm);
+	if (!code)
+		code = frequency_check(where, o);
 	if (!code)
 		code = lazy_check(where, o);
 	if (!code)

@@ -21,7 +21,8 @@ static const struct optimizer_slot adagrad_slots[] = {
 	{"accumulators", AT(initial_accumulator_value), 0.0f},
 };
 static const struct optimizer_key adagrad_keys[] = {
-	KEY(initial_accumulator_value, KEY_NUMBER, RANGE_ABOVE_0, false, 0.1f),
+	NUMBER(epsilon, FROM_0, 0.0f),
+	KEY(initial_accumulator_value, KEY_NUMBER, RANGE_FROM_0, false, 0.1f),
 };
 
 static const struct optimizer_slot adagrad_momentum_slots[] = {
@@ -58,6 +59,7 @@ static const struct optimizer_key adam_keys[] = {
 	NUMBER(epsilon, ABOVE_0, 1e-7f),
 	KEY(sum_inside_sqrt, KEY_TRISTATE, RANGE_FINITE, true, 0.0f),
 	SWITCH(bias_correction),
+	SWITCH(epsilon_hat),
 	KEY(lazy_adam, KEY_TRISTATE, RANGE_FINITE, false, 0.0f),
 };
 
@@ -192,6 +194,18 @@ static const struct optimizer_key mdl_adagrad_light_keys[] = {
 	SWITCH(mdl_regularize),
 };
 
+static const struct optimizer_key rowwise_adagrad_keys[] = {
+	NUMBER(epsilon, ABOVE_0, 1e-8f),
+	SWITCH(mean_gradient),
+	KEY(initial_accumulator_value, KEY_NUMBER, RANGE_FROM_0, false, 0.0f),
+};
+
+static const struct optimizer_key partial_rowwise_adam_keys[] = {
+	NUMBER(beta_1, 0_BELOW_1, 0.9f),
+	NUMBER(beta_2, 0_BELOW_1, 0.999f),
+	NUMBER(epsilon, ABOVE_0, 1e-8f),
+};
+
 static const struct optimizer_info infos[] = {
 	[EMBENG_OPTIMIZER_NO] = {NULL, EMBENG_OPTIMIZER_NONE, false, 0, NULL, 0, NULL},
 	[EMBENG_SGD] = {"sgd", EMBENG_OPTIMIZER_SGD, true, 0, NULL, 0, NULL},
@@ -236,6 +250,11 @@ static const struct optimizer_info infos[] = {
 	[EMBENG_MDL_ADAGRAD_LIGHT] = {"mdl_adagrad_light", EMBENG_OPTIMIZER_MDL_ADAGRAD_LIGHT,
 				      false, COUNTED(mdl_adagrad_light_slots),
 				      COUNTED(mdl_adagrad_light_keys)},
+	[EMBENG_ROWWISE_ADAGRAD] = {"rowwise_adagrad", EMBENG_OPTIMIZER_ROWWISE_ADAGRAD, false,
+				    COUNTED(adagrad_slots), COUNTED(rowwise_adagrad_keys)},
+	[EMBENG_PARTIAL_ROWWISE_ADAM] = {"partial_rowwise_adam",
+					 EMBENG_OPTIMIZER_PARTIAL_ROWWISE_ADAM, false,
+					 COUNTED(adam_slots), COUNTED(partial_rowwise_adam_keys)},
 };
 
 const struct optimizer_info *optimizer_info(enum embeng_optimizer_name kind)

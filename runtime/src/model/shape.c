@@ -113,14 +113,14 @@ static int compare_shapes(const struct feature *f, const struct input *in,
 		    f->name, got, allowed);
 }
 
-/* An input has at least one position in every dimension. */
-static int check_defined(const struct feature *f, const struct input *in)
+int shape_check_filled(const struct feature *f, const struct input *in)
 {
 	for (size_t i = 0; i < in->rank; i++) {
 		if (!in->shape[i])
 			return fail(-EINVAL,
 				    "feature %s: the input is empty, dimension %zu of its %zu "
-				    "has length 0; give at least one sample",
+				    "has length 0; give at least one sample, or open the model "
+				    "without fixed_shapes",
 				    f->name, i, in->rank);
 	}
 	return 0;
@@ -130,10 +130,8 @@ int shape_resolve(const struct feature *f, const struct input *in, const struct 
 		  struct output *resolved)
 {
 	struct output want = expected_output(f, output);
-	int code = check_defined(f, in);
+	int code;
 
-	if (code)
-		return code;
 	if (in->rank <= 2 && want.rank > in->rank) {
 		code = reshape_output(f, in, &want);
 	} else {

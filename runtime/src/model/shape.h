@@ -23,6 +23,9 @@ int64_t shape_product(const int64_t *shape, size_t rank, bool open);
 /* The output's shape as the model has it, built or configured; rank 0 if it is not known. */
 struct embeng_shape shape_known(const struct feature *feature);
 
+/* Refuses an input that has no position in some dimension. Return: 0, or -EINVAL. */
+int shape_check_filled(const struct feature *feature, const struct input *input);
+
 /*
  * shape_resolve() - find the output shape for an input
  * @output: the shape as far as it is known, filled in; rank 0: the feature's shape is used, or the

@@ -76,7 +76,7 @@ static int plan_table(struct planner *p, int index)
 			.slot = model_slot_name(p->model, index, s),
 		};
 
-		ret = add_item(p, item, (uint64_t)t->rows, 4 * (uint64_t)t->dim);
+		ret = add_item(p, item, (uint64_t)t->rows, model_row_bytes(t, s));
 	}
 	return ret;
 }
@@ -122,7 +122,7 @@ static int suppose_input(struct planner *p, size_t index)
 	each = in->length		? in->length
 	       : f->max_sequence_length ? 1
 					: (uint64_t)p->options.ids_per_sample;
-	in->weighted = p->options.weights && !f->max_sequence_length;
+	in->weighted = p->options.weights && !f->max_sequence_length && !f->largest;
 	in->ids = f->max_ids;
 	if (!ret && !in->ids && __builtin_mul_overflow(in->samples, each, &in->ids))
 		ret = -1;
@@ -201,13 +201,15 @@ static int plan_buffers(struct planner *p, uint64_t outputs)
 {
 	const struct embeng_plan_item rows = {.kind = EMBENG_PLAN_ROWS, .table = -1, .feature = -1};
 	size_t features = p->model->feature_count;
-	uint64_t staging = layout_staging(0), update = layout_update_head(p->model);
+	uint64_t staging = layout_staging_of(0, 0), update = layout_update_head(p->model);
 	int ret;
 
 	for (size_t t = 0; t < p->model->table_count; t++) {
-		uint64_t row = layout_staging(4 * (uint64_t)p->model->tables[t].dim + 8);
+		const struct table *table = &p->model->tables[t];
+		uint64_t bytes = layout_staging_of(4 * (uint64_t)table->dim + STAGING_NUMBERS,
+						   (uint64_t)table->rows);
 
-		staging = row > staging ? row : staging;
+		staging = bytes > staging ? bytes : staging;
 	}
 	ret = plan_rest(p, EMBENG_PLAN_INPUT, layout_input(p->arrays, features),
 			steps_in_flight(p));

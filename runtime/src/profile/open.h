@@ -4,6 +4,8 @@
 #define EMBENG_PROFILE_OPEN_H
 
 #include "profile.h"
+#include "embeng/profile.h"
+#include "embeng/stacking.h"
 
 struct profiled {
 	struct profile_key key;

@@ -128,17 +128,30 @@ static bool draw_choice(struct embeng_profile *p)
 	return (double)((z ^ z >> 31) >> 11) * 0x1p-53 < (double)p->options.rate;
 }
 
+struct listed_rows {
+	int64_t *rows;
+	size_t count;
+};
+
+static void list_item(void *arg, const struct partitioned_item *item)
+{
+	struct listed_rows *list = arg;
+
+	list->rows[list->count++] = item->row;
+}
+
 /* The ids of an input, [*count]; to be freed. NULL without memory. */
 static int64_t *list_ids(const struct embeng_batch *b, uint32_t f, size_t *count)
 {
 	const struct input *in = &b->inputs[f];
 	bool stacked = is_partitioned(b, f);
-	size_t most = stacked ? partitioned_rows(b, f, NULL) : in->id_count;
+	size_t most = stacked ? partitioned_most(b, f) : in->id_count;
 	int64_t *ids = reallocarray(NULL, most + 1, sizeof(*ids));
+	struct listed_rows list = {.rows = ids};
 
-	*count = most;
 	if (ids && stacked)
-		*count = partitioned_rows(b, f, ids);
+		partitioned_each(b, f, list_item, &list);
+	*count = stacked ? list.count : most;
 	for (size_t k = 0; ids && !stacked && k < most; k++)
 		ids[k] = in->type == EMBENG_I32 ? ((const int32_t *)in->ids)[k]
 						: ((const int64_t *)in->ids)[k];

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lookups over an open engine. Each row that the inputs ask for is read from the engine once, and
- * the rows are summed here.
+ * Lookups over an open engine. On a device in this process rows are summed where the engine has
+ * them. From any other device each row that the inputs ask for is read once, and summed here.
  *
- * All memory lives for one call. rows_read_together() takes the engine's locks.
+ * All memory lives for one call. direct_enter() keeps updates back while rows are summed; it and
+ * rows_read_together() take the engine's locks.
  */
 #include <stdlib.h>
 
 #include "serving.h"
 #include "session/rows.h"
+#include "session/wait.h"
 
 /* The rows that a call asks of each table. */
 struct wanted {
@@ -95,7 +97,12 @@ static int read_live_rows(const struct embeng_serving *s, struct wanted *w)
 		if (!r->data)
 			return fail(-ENOMEM, "no memory for the %zu rows of a lookup", r->count);
 		w->sources[t] = (struct row_source){
-			.base = r->data, .dim = dim, .ids = r->ids, .id_count = r->count};
+			.base = r->data,
+			.dim = dim,
+			.ids = r->ids,
+			.id_count = r->count,
+			.fetch = s->sources[t].fetch,
+		};
 	}
 	return rows_read_together(s->engine, "embeng_serving_lookup", w->tables, w->table_count);
 }
@@ -113,8 +120,8 @@ static void release_wanted(struct wanted *w)
 	free(w->sources);
 }
 
-int live_lookup(const struct embeng_serving *serving, const struct embeng_serving_input *inputs,
-		size_t count)
+static int read_and_sum(const struct embeng_serving *serving,
+			const struct embeng_serving_input *inputs, size_t count)
 {
 	size_t tables = serving->model->table_count;
 	struct wanted w = {
@@ -138,5 +145,52 @@ int live_lookup(const struct embeng_serving *serving, const struct embeng_servin
 			plan_sum(&plan, &w.sources[plan.f->table], serving->kernels);
 	}
 	release_wanted(&w);
+	return ret;
+}
+
+static int sum_in_place(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
+			size_t count)
+{
+	struct device *d = s->engine->device;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		struct row_source source = {0};
+		struct plan plan;
+		void *rows = NULL;
+
+		ret = plan_make(s->model, input_at(inputs, i), &plan);
+		if (!ret && d->ops->table_rows(d, (uint32_t)s->tables[plan.f->table], 0, 0, &rows))
+			ret = fail(-EIO, "table %s: the engine has no rows of it",
+				   plan.table->name);
+		source.base = rows;
+		source.dim = (size_t)plan.table->dim;
+		if (!ret)
+			source.fetch = s->sources[plan.f->table].fetch;
+		if (!ret)
+			plan_sum(&plan, &source, s->kernels);
+	}
+	return ret;
+}
+
+int live_lookup(const struct embeng_serving *serving, const struct embeng_serving_input *inputs,
+		size_t count)
+{
+	struct embeng *e = serving->engine;
+	int ret = session_check(e, "embeng_serving_lookup");
+
+	if (ret)
+		return ret;
+	if (!direct_can(e))
+		return read_and_sum(serving, inputs, count);
+	pthread_mutex_lock(&e->lock);
+	ret = direct_enter(e, deadline_in(0), "embeng_serving_lookup");
+	pthread_mutex_unlock(&e->lock);
+	if (ret)
+		return ret;
+	ret = sum_in_place(serving, inputs, count);
+	pthread_mutex_lock(&e->lock);
+	direct_leave(e);
+	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

@@ -7,8 +7,9 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "device/name.h"
+#include "device/soft/fetch.h"
 #include "serving.h"
 #include "session/session.h"
 
@@ -23,6 +24,47 @@ static int find_kernels(struct embeng_serving *s)
 		    "serving: this machine has no kernel variant \"%s\"; leave EMBENG_KERNEL out, "
 		    "or say \"portable\"",
 		    variant);
+}
+
+static uint64_t table_bytes_served(const struct table *t)
+{
+	return (uint64_t)t->rows * (uint64_t)t->dim * sizeof(float);
+}
+
+/* As an engine does on this machine for a model with these tables, see choose_fetch_ways(). */
+static void set_fetch_ways(struct embeng_serving *s, const struct fetch_plan *plan)
+{
+	const struct embeng_model *m = s->model;
+	const struct fetch_ways *ways;
+	uint64_t bytes = 0;
+
+	for (size_t t = 0; t < m->table_count; t++)
+		bytes += table_bytes_served(&m->tables[t]);
+	ways = bytes <= plan->cached_bytes ? &plan->near : &plan->far;
+	for (size_t t = 0; t < m->table_count; t++) {
+		struct fetch_way *fetch = &s->sources[t].fetch;
+
+		*fetch = fetch_lookup(ways->lookup, (uint32_t)m->tables[t].dim);
+		if (table_bytes_served(&m->tables[t]) <= plan->least_bytes)
+			fetch->rows = 0;
+	}
+}
+
+/* @e: the engine that is served, whose name may say how to fetch if it is in this process; NULL: none */
+static int choose_serving_fetch(struct embeng_serving *s, const struct embeng *e)
+{
+	struct embeng_device_info info = {.size = sizeof(info)};
+	struct name name = {0};
+	struct fetch_plan plan;
+	int ret = e && !strcmp(e->device->info.kind, "soft")
+			  ? name_parse(e->device->info.name, &name)
+			  : name_take_prefetch(&name);
+
+	if (ret)
+		return ret;
+	fetch_choose(&name, s->kernels->name, &plan, &info);
+	set_fetch_ways(s, &plan);
+	return 0;
 }
 
 /* The table that serves @t: of the same name, and of its shape. */
@@ -57,6 +99,26 @@ static int take_model(struct embeng_serving *s, const struct embeng_model *featu
 	return find_kernels(s);
 }
 
+static int open_source(struct embeng_serving *s, size_t t, uint32_t flags)
+{
+	const struct table *table = &s->model->tables[t];
+	struct row_source *source = &s->sources[t];
+	int ret = source_open(s->checkpoint, s->tables[t], (size_t)table->dim, source);
+
+	if (ret)
+		return ret;
+	switch (flags) {
+	case EMBENG_SERVING_VERIFY:
+		return source_check_all(source);
+	case EMBENG_SERVING_TRUST:
+		source_trust(source);
+		return 0;
+	case EMBENG_SERVING_COPY:
+		return source_copy(source, table);
+	}
+	return 0;
+}
+
 static int open_checkpoint(struct embeng_serving *s, const char *dir,
 			   const struct embeng_model *features, uint32_t flags)
 {
@@ -71,15 +133,15 @@ static int open_checkpoint(struct embeng_serving *s, const char *dir,
 		const struct table *table = &s->model->tables[t];
 
 		s->tables[t] = find_served_table(saved, table, dir);
-		ret = s->tables[t] < 0 ? s->tables[t]
-				       : source_open(s->checkpoint, s->tables[t],
-						     (size_t)table->dim, &s->sources[t]);
-		if (!ret && (flags & EMBENG_SERVING_VERIFY))
-			ret = source_check_all(&s->sources[t]);
-		if (!ret && (flags & EMBENG_SERVING_TRUST))
-			source_trust(&s->sources[t]);
+		ret = s->tables[t] < 0 ? s->tables[t] : open_source(s, t, flags);
 	}
-	checkpoint_read_mapped(s->checkpoint);
+	ret = ret ? ret : choose_serving_fetch(s, NULL);
+	if (flags != EMBENG_SERVING_COPY) {
+		checkpoint_read_mapped(s->checkpoint);
+		return ret;
+	}
+	embeng_checkpoint_close(s->checkpoint);
+	s->checkpoint = NULL;
 	return ret;
 }
 
@@ -93,7 +155,7 @@ static int open_live(struct embeng_serving *s, struct embeng *e,
 		s->tables[t] = find_served_table(e->model, &s->model->tables[t], "the open engine");
 		ret = s->tables[t] < 0 ? s->tables[t] : 0;
 	}
-	return ret;
+	return ret ? ret : choose_serving_fetch(s, e);
 }
 
 /* Ends an open: the handle, or the sentence. */
@@ -117,14 +179,16 @@ int embeng_serving_open(const char *dir, const struct embeng_model *features, ui
 
 	if (!dir || !out)
 		ret = fail(-EINVAL, "embeng_serving_open: dir and out must be given");
-	else if (flags & ~(EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST))
+	else if (flags & ~(EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST | EMBENG_SERVING_COPY))
 		ret = fail(-EINVAL,
-			   "embeng_serving_open: flags 0x%x; there are VERIFY, 0x%x, and TRUST, "
-			   "0x%x",
-			   flags, EMBENG_SERVING_VERIFY, EMBENG_SERVING_TRUST);
-	else if (flags == (EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST))
+			   "embeng_serving_open: flags 0x%x; there are VERIFY, 0x%x, TRUST, 0x%x, "
+			   "and COPY, 0x%x",
+			   flags, EMBENG_SERVING_VERIFY, EMBENG_SERVING_TRUST, EMBENG_SERVING_COPY);
+	else if (flags & (flags - 1))
 		ret = fail(-EINVAL,
-			   "embeng_serving_open: flags VERIFY and TRUST; give one of them");
+			   "embeng_serving_open: flags 0x%x are several of VERIFY, TRUST and COPY; "
+			   "give one of them",
+			   flags);
 	else if (!(s = calloc(1, sizeof(*s))))
 		ret = fail(-ENOMEM, "no memory for a serving handle");
 	else
@@ -151,6 +215,8 @@ void embeng_serving_close(struct embeng_serving *serving)
 {
 	if (!serving)
 		return;
+	for (size_t t = 0; serving->sources && t < serving->model->table_count; t++)
+		source_close(&serving->sources[t]);
 	embeng_model_free(serving->model);
 	embeng_checkpoint_close(serving->checkpoint);
 	free(serving->tables);

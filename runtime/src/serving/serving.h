@@ -17,11 +17,15 @@
  * @deltas: checkpoint whose deltas have rows of the table; NULL: none has
  * @table: index of the table in @deltas
  * @checkpoint: checkpoint whose chunks are checked before they are read; NULL: no check is needed
- * @pieces: pieces in row order without gaps; NULL: @ids is used
+ * @pieces: pieces in row order without gaps; NULL: @ids is used, or where that is NULL, too, the rows
+ *	follow each other at @base
  * @piece_count: number of @pieces, at least 1
  * @piece_rows: rows of each piece but the last; 0: pieces have different numbers of rows
  * @ids: rising row ids; row ids[k] is the k-th row at @base
  * @id_count: number of @ids
+ * @fetch: how rows are fetched ahead
+ * @copy: memory of the source's own, where @base leads; NULL: it has none
+ * @copy_bytes: its size
  */
 struct row_source {
 	const float *base;
@@ -34,15 +38,18 @@ struct row_source {
 	int64_t piece_rows;
 	const int64_t *ids;
 	size_t id_count;
+	struct fetch_way fetch;
+	void *copy;
+	size_t copy_bytes;
 };
 
 struct embeng_serving {
 	struct embeng_model *model; /* tables and features that are served */
 	const struct kernel_ops *kernels;
-	struct embeng_checkpoint *checkpoint; /* NULL: rows come from an engine */
-	struct row_source *sources;	      /* [tables] in the checkpoint */
-	struct embeng *engine;		      /* NULL: rows come from a checkpoint */
-	int *tables;			      /* [tables] index of each in the engine's model */
+	struct embeng_checkpoint *checkpoint; /* NULL: rows come from an engine or were copied */
+	struct row_source *sources; /* [tables]; over an engine only their @fetch is set */
+	struct embeng *engine;	    /* NULL: rows come from a checkpoint */
+	int *tables;		    /* [tables] index of each in the engine's model */
 };
 
 /*
@@ -154,6 +161,46 @@ static inline bool plan_reads(const struct plan *p, const struct bag *bag)
 	return !p->length || bag->kept <= p->length;
 }
 
+/* How the rows of a bag are combined. A single row is its own sum, mean, sqrtn and largest. */
+static inline uint32_t plan_combiner(const struct plan *p)
+{
+	if (p->in.form == EMBENG_DENSE || p->length)
+		return KERNEL_SUM;
+	switch (p->table->combiner) {
+	case EMBENG_MEAN:
+		return KERNEL_MEAN;
+	case EMBENG_SQRTN:
+		return KERNEL_SQRTN;
+	case EMBENG_MAX:
+		return KERNEL_MAX;
+	default:
+		return KERNEL_SUM;
+	}
+}
+
+/* Whether outputs are multiplied by a number that the weights of their bags give. */
+static inline bool plan_is_scaled(uint32_t combiner)
+{
+	return combiner == KERNEL_MEAN || combiner == KERNEL_SQRTN;
+}
+
+static inline void plan_combine(const struct kernel_ops *kernels, uint32_t combiner,
+				const struct kernel_bag_work *work, u64 samples)
+{
+	if (combiner == KERNEL_MAX)
+		kernels->lookup_max(work, 0, samples);
+	else
+		kernels->lookup(work, 0, samples);
+}
+
+/* check.c: whether all ids are rows of the table. It has no branches, and takes little time. */
+bool plan_ids_in_table(const struct plan *p);
+
+/* straight.c: whether straight_sum() can compute the output of a checked plan, and that. */
+bool straight_can(const struct plan *p, const struct row_source *source);
+void straight_sum(const struct plan *p, const struct row_source *source,
+		  const struct kernel_ops *kernels);
+
 /* rows.c */
 
 /* Makes a source from pieces that need no check; @count is at least 1. */
@@ -163,12 +210,42 @@ int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t di
 		struct row_source *source);
 /* The index of a row among the source's ids. */
 uint64_t source_place(const struct row_source *source, int64_t row);
+/*
+ * source_all_good() - tell whether the chunks of all rows were found good before
+ * @ids: [count] of @type, all of which are rows of the table
+ *
+ * False also where it would take long to say. It takes about a nanosecond for each id.
+ */
+bool source_all_good(const struct row_source *source, int type, const void *ids, size_t count);
 /* Checks the chunks of a row. Return: 0, or -EBADMSG. */
 int source_check(const struct row_source *source, int64_t row);
 /* Checks all chunks of a table, so that none needs a check later. */
 int source_check_all(struct row_source *source);
+/*
+ * source_copy() - check all rows of a table and copy them, so that its checkpoint may be closed
+ * @t: the table that is served
+ *
+ * Return: 0, -EBADMSG, -EIO, -ENOMEM.
+ */
+int source_copy(struct row_source *source, const struct table *t);
+/* Gives the memory of a copy back. */
+void source_close(struct row_source *source);
 /* Maps all pages of a table, and lets none of its chunks be checked. */
 void source_trust(struct row_source *source);
+
+/* Whether each row is in the piece that division by @piece_rows gives, at its place in row order. */
+static inline bool source_is_even(const struct row_source *source)
+{
+	return source->pieces && !source->deltas && source->pieces[0].stride == 1 &&
+	       (source->piece_count == 1 || source->piece_rows);
+}
+
+/* The piece of a row of a source that is even; @one: it has one. */
+static inline const struct checkpoint_piece *source_even_piece(const struct row_source *source,
+							       uint64_t row, const bool one)
+{
+	return source->pieces + (one ? 0 : row / (uint64_t)source->piece_rows);
+}
 
 /* Finds the piece of a row, by division if possible, since a search mispredicts most branches. */
 static inline const struct checkpoint_piece *source_piece(const struct row_source *source,
@@ -204,7 +281,7 @@ static inline uint64_t source_offset(const struct row_source *source, int64_t ro
 	int64_t place;
 
 	if (!source->pieces)
-		return source_place(source, row) * source->dim;
+		return (source->ids ? source_place(source, row) : (uint64_t)row) * source->dim;
 	piece = source_find(source, row, &place);
 	return ((uintptr_t)piece->rows - (uintptr_t)source->base) / sizeof(float) +
 	       (uint64_t)place * source->dim;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sums the rows of a serving plan. Ids become offsets a chunk at a time, in fixed memory. A chunk
- * holds many small bags or a part of a large one, whose sum goes on with the next chunk.
+ * Sums the rows of any serving plan, or takes their largest numbers if the combiner is max; plans that
+ * are simple enough go to straight.c instead. Ids become offsets one by one, a chunk at a time, in
+ * fixed memory. A chunk holds many small bags or a part of a large one, whose sum goes on with the
+ * next chunk.
  *
  * The chunk is on the stack of the caller; no lock is needed.
  */
@@ -26,25 +28,9 @@ struct chunk {
 	u64 bag[CHUNK + 2];
 };
 
-static uint32_t combiner_of(const struct plan *p)
-{
-	/* A single row is its own sum, mean and sqrtn. */
-	if (p->in.form == EMBENG_DENSE || p->length)
-		return KERNEL_SUM;
-	switch (p->table->combiner) {
-	case EMBENG_MEAN:
-		return KERNEL_MEAN;
-	case EMBENG_SQRTN:
-		return KERNEL_SQRTN;
-	default:
-		return KERNEL_SUM;
-	}
-}
-
 static void chunk_begin(struct chunk *c, const struct plan *plan, const struct row_source *source,
 			const struct kernel_ops *kernels)
 {
-	const struct fetch_way usual = {FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND};
 	uint32_t dim = (uint32_t)plan->table->dim;
 
 	c->plan = plan;
@@ -52,15 +38,16 @@ static void chunk_begin(struct chunk *c, const struct plan *plan, const struct r
 	c->kernels = kernels;
 	c->ids = c->samples = 0;
 	c->denominator = 0;
-	c->combiner = combiner_of(plan);
+	c->combiner = plan_combiner(plan);
 	c->work = (struct kernel_bag_work){
 		.table = source->base,
 		.stride = 1,
 		.dim = dim,
-		.prefetch = fetch_lookup(usual, dim).rows,
+		.prefetch = source->fetch.rows,
+		.fetch = source->fetch.form,
 		.rows = c->rows,
 		.weights = plan->weights ? c->weights : NULL,
-		.scales = c->combiner == KERNEL_SUM ? NULL : c->scales,
+		.scales = plan_is_scaled(c->combiner) ? c->scales : NULL,
 		.bag = c->bag,
 		.out = plan->in.out,
 		.out_stride = dim,
@@ -76,7 +63,7 @@ static void chunk_flush(struct chunk *c, bool open)
 		c->scales[c->samples] = 1.0f;
 	}
 	c->work.rows_count = c->ids;
-	c->kernels->lookup(&c->work, 0, c->samples + open);
+	plan_combine(c->kernels, c->combiner, &c->work, c->samples + open);
 	c->work.out += c->samples * c->work.out_stride;
 	c->work.resume = open;
 	c->ids = c->samples = 0;
@@ -86,15 +73,16 @@ static void chunk_add(struct chunk *c, const struct bag *bag)
 {
 	u64 offset = source_offset(c->source, bag->id);
 
+	/* A bag that has no id yet begins with the next chunk. */
 	if (c->ids == CHUNK)
-		chunk_flush(c, true);
+		chunk_flush(c, c->bag[c->samples] < c->ids);
 	/* The kernel prefetches ahead of itself, so it cannot help its first rows. */
 	if (c->ids < c->work.prefetch)
 		for (u32 i = 0; i < c->work.dim; i += 16)
 			__builtin_prefetch(c->source->base + offset + i, 0, 2);
 	c->rows[c->ids] = offset;
 	c->weights[c->ids++] = bag->weight;
-	if (c->combiner != KERNEL_SUM)
+	if (plan_is_scaled(c->combiner))
 		c->denominator = scale_add(c->combiner, c->denominator, bag->weight);
 }
 
@@ -147,7 +135,7 @@ static void end_bag(struct chunk *c, const struct bag *begin)
 {
 	float scale = 1;
 
-	if (c->combiner != KERNEL_SUM)
+	if (plan_is_scaled(c->combiner))
 		scale = scale_of(c->combiner, c->denominator);
 	if (scale_overflows(scale))
 		add_stretched(c, *begin);
@@ -179,6 +167,11 @@ void plan_sum(const struct plan *plan, const struct row_source *source,
 	struct chunk c;
 
 	port_fpu_begin(&fpu);
+	if (straight_can(plan, source)) {
+		straight_sum(plan, source, kernels);
+		port_fpu_end(&fpu);
+		return;
+	}
 	chunk_begin(&c, plan, source, kernels);
 	for (size_t s = 0; s < plan->samples; s++) {
 		bag = plan_bag(plan, s, bag.end);

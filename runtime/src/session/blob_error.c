@@ -56,7 +56,7 @@ static const struct setting engine_settings[] = {
 	OF(engine, flags, FORM_MASK, "pipelining or non_finite", OTHER_DEVICE),
 	OF(engine, table_count, FORM_COUNT, "number of tables", DEVICE_LIMIT),
 	OF(engine, feature_count, FORM_COUNT, "number of features", DEVICE_LIMIT),
-	OF(engine, rate_count, FORM_COUNT, "number of dynamic learning rates", DEVICE_LIMIT),
+	OF(engine, rate_count, FORM_COUNT, "number of dynamic rates", DEVICE_LIMIT),
 	OF(engine, step_depth, FORM_COUNT, "step_depth", DEVICE_LIMIT),
 	{0},
 };
@@ -80,7 +80,7 @@ static const struct setting table_settings[] = {
 	ARRAY_OF(table, slot_start, "initial value of slot", CORRECT),
 	ARRAY_OF(table, hyperparameter, "hyperparameter", CORRECT),
 	OF(table, step_rate, FORM_COUNT, "step_counter", CORRECT),
-	OF(table, reserved, FORM_ZERO, "a reserved field", CORRECT),
+	OF(table, max_norm, FORM_FLOAT, "max_norm", CORRECT),
 	{0},
 };
 
@@ -183,7 +183,7 @@ static void say_who(const struct embeng_model *m, const struct place *p, char wh
 		 table < m->table_count)
 		snprintf(who, WHO_TEXT, "table %s", m->tables[table].name);
 	else if (p->head.type == EMBENG_RECORD_RATE && p->index < m->rate_count)
-		snprintf(who, WHO_TEXT, "learning rate %s", m->rates[p->index]);
+		snprintf(who, WHO_TEXT, "%s %s", rate_word(m, p->index), m->rates[p->index]);
 }
 
 /* The name of the @n-th hyperparameter of a kind, in the engine's order. */
@@ -201,6 +201,10 @@ static void say_setting(const struct embeng_model *m, const struct place *p,
 	const struct optimizer_info *info;
 
 	snprintf(name, SETTING_TEXT, "%s", s->name);
+	if (p->head.type == EMBENG_RECORD_TABLE && p->index < m->table_count &&
+	    s->at == offsetof(struct embeng_record_table, combiner))
+		snprintf(name, SETTING_TEXT, "combiner %s",
+			 model_combiner_words[m->tables[p->index].combiner]);
 	if (s->count == 1 || p->index >= m->table_count)
 		return;
 	info = optimizer_info(m->tables[p->index].optimizer.kind);
@@ -224,16 +228,39 @@ static int refuse_float(const char *where, const struct setting *s, const struct
 			 (double)limit, s->remedy);
 }
 
-/* The index of a dynamic rate stands where a constant one would. */
-static enum setting_form form_of(const struct place *p, const struct setting *s)
+/* The flag of a table whose number is dynamic. */
+static uint32_t dynamic_flag(const struct setting *s, size_t index)
+{
+	switch (s->at) {
+	case offsetof(struct embeng_record_table, rate):
+		return EMBENG_TABLE_RATE_DYNAMIC;
+	case offsetof(struct embeng_record_table, weight_decay):
+		return EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC;
+	case offsetof(struct embeng_record_table, clip_gradient_min):
+		return EMBENG_TABLE_CLIP_GRADIENT_MIN_DYNAMIC;
+	case offsetof(struct embeng_record_table, clip_gradient_max):
+		return EMBENG_TABLE_CLIP_GRADIENT_MAX_DYNAMIC;
+	case offsetof(struct embeng_record_table, clip_weight_min):
+		return EMBENG_TABLE_CLIP_WEIGHT_MIN_DYNAMIC;
+	case offsetof(struct embeng_record_table, clip_weight_max):
+		return EMBENG_TABLE_CLIP_WEIGHT_MAX_DYNAMIC;
+	case offsetof(struct embeng_record_table, max_norm):
+		return EMBENG_TABLE_MAX_NORM_DYNAMIC;
+	case offsetof(struct embeng_record_table, hyperparameter):
+		return EMBENG_TABLE_HYPERPARAMETER_DYNAMIC(index);
+	}
+	return 0;
+}
+
+/* The index of a rate stands where a constant would. */
+static enum setting_form form_of(const struct place *p, const struct setting *s, size_t index)
 {
 	uint32_t flags;
 
-	if (p->head.type != EMBENG_RECORD_TABLE ||
-	    s->at != offsetof(struct embeng_record_table, rate))
+	if (p->head.type != EMBENG_RECORD_TABLE)
 		return s->form;
 	memcpy(&flags, p->record + offsetof(struct embeng_record_table, flags), sizeof(flags));
-	return flags & EMBENG_TABLE_RATE_DYNAMIC ? FORM_COUNT : FORM_FLOAT;
+	return flags & dynamic_flag(s, index) ? FORM_COUNT : s->form;
 }
 
 /* A value that the device does not take. */
@@ -263,7 +290,7 @@ static int refuse_blob_setting(const char *where, const struct setting *s, enum 
 
 static double count_bytes_of_table(const struct table *t)
 {
-	return 4.0 * (double)t->rows * (double)t->dim * (1 + (double)t->slot_count);
+	return (double)t->rows * (double)model_whole_row_bytes(t);
 }
 
 /* Tables do not fit: the largest one is what to begin with. NULL if there is none. */
@@ -352,5 +379,5 @@ int blob_error(const struct embeng_model *m, const void *blob, size_t length,
 		return command_error(c->status == EMBENG_STATUS_BLOB_RECORD ? where : who, c);
 	say_setting(m, &place, s, index, name);
 	snprintf(where, sizeof(where), "%s: %s", who, name);
-	return refuse_blob_setting(where, s, form_of(&place, s), c);
+	return refuse_blob_setting(where, s, form_of(&place, s, index), c);
 }

@@ -50,13 +50,13 @@ static uint64_t row_of(const struct embeng *e, const struct embeng_rows *rows, u
 int rows_command_error(const struct embeng *e, const char *what, const struct embeng_rows *rows,
 		       const struct embeng_cqe *c)
 {
-	uint64_t dim = (uint64_t)e->model->tables[rows->table].dim;
+	uint64_t width = model_width(&e->model->tables[rows->table], rows->slot);
 	const char *slot = model_slot_name(e->model, (int)rows->table, rows->slot);
 	char where[320];
 
 	if (c->status == EMBENG_STATUS_NUMBER && c->field == EMBENG_FIELD_DATA)
 		return numbers_error(e->model, what, (int)rows->table, rows->slot,
-				     row_of(e, rows, c->element / dim), c->element % dim,
+				     row_of(e, rows, c->element / width), c->element % width,
 				     float_of((uint32_t)c->value));
 	snprintf(where, sizeof(where), "%.100s: table %s, %s%s", what,
 		 e->model->tables[rows->table].name, rows->slot ? "slot " : "", slot);

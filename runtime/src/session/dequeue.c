@@ -11,31 +11,6 @@
 #include "session.h"
 #include "wait.h"
 
-static struct slot *older_of(struct slot *a, struct slot *b)
-{
-	return !a || b->order < a->order ? b : a;
-}
-
-static struct slot *find_oldest(struct embeng *e, uint32_t replica, enum slot_state state,
-				bool serving)
-{
-	struct replica *r = &e->replicas[replica];
-	struct slot *found = NULL;
-
-	for (uint32_t i = 0; r->started && i < e->slot_count; i++) {
-		if (r->training[i].state == state)
-			found = older_of(found, &r->training[i]);
-		if (serving && r->serving[i].state == state)
-			found = older_of(found, &r->serving[i]);
-	}
-	return found;
-}
-
-struct slot *session_view(struct embeng *e, uint32_t replica)
-{
-	return find_oldest(e, replica, SLOT_VIEW, false);
-}
-
 static void make_views(struct embeng *e, struct slot *slot)
 {
 	const struct embeng_model *m = e->model;
@@ -55,7 +30,7 @@ static void make_views(struct embeng *e, struct slot *slot)
 static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
 			  struct slot **out)
 {
-	struct slot *slot = find_oldest(e, replica, SLOT_ACCEPTED, true);
+	struct slot *slot = slot_oldest(e, replica, SLOT_ACCEPTED, true);
 	int ret;
 
 	if (!slot)
@@ -70,6 +45,7 @@ static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline de
 	if (ret)
 		return ret;
 	slot->state = SLOT_VIEW;
+	slot->viewer = pthread_self();
 	make_views(e, slot);
 	*out = slot;
 	return 0;

@@ -118,9 +118,15 @@ static void write_lookup_features(struct slot *slot, const struct embeng_batch *
 			.offsets = a[OFFSETS].mem,
 			.ids = a[IDS].mem,
 			.weights = a[WEIGHTS].mem,
-			.activations = region_part(&slot->activations, slot->at[f],
-						   4 * slot->elements[f]),
 		};
+
+		if (slot->outputs && slot->placed[f].generation) {
+			feature.activations = slot->placed[f];
+			feature.activation_stride = 4 * slot->outputs[f].stride;
+		} else if (!slot->ids_only) {
+			feature.activations = region_part(&slot->activations, slot->at[f],
+							  4 * slot->elements[f]);
+		}
 
 		memcpy(to + f * sizeof(feature), &feature, sizeof(feature));
 	}
@@ -165,8 +171,10 @@ static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng
 	uint64_t features = layout_input_head(b->count), head = features + stacks_bytes(stacks);
 	int ret = region_grow(e, &slot->input, layout_copies(slot->arrays, count, head));
 
-	ret = ret ? ret : region_grow(e, &slot->activations, slot->bytes);
-	ret = ret ? ret : note_lengths(e, slot, b);
+	if (!ret && !slot->ids_only)
+		ret = region_grow(e, &slot->activations, slot->bytes);
+	if (!ret && !slot->ids_only && !slot->outputs)
+		ret = note_lengths(e, slot, b);
 	if (ret)
 		return ret;
 	make_copies(e, slot, count);
@@ -210,6 +218,7 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 
 	ret = ret ? ret : check_command_bytes(e, slot, b);
 	ret = ret ? ret : pin_in_place(e, slot, count);
+	ret = ret || !slot->outputs ? ret : outputs_place(e, slot, b);
 	if (ret)
 		return ret;
 	pthread_mutex_unlock(&e->lock);

@@ -23,7 +23,7 @@ static int check_trains(const struct embeng_model *m)
 			 m->feature_count > 1 ? ", and neither have the tables of the others" : "");
 }
 
-static struct slot *free_slot(struct embeng *e, const struct embeng_batch *b)
+static struct slot *find_free(struct embeng *e, const struct embeng_batch *b)
 {
 	struct replica *r = &e->replicas[b->replica];
 	struct slot *slots = b->mode == EMBENG_TRAIN ? r->training : r->serving;
@@ -38,6 +38,22 @@ static struct slot *free_slot(struct embeng *e, const struct embeng_batch *b)
 	return NULL;
 }
 
+struct slot *slot_take(struct embeng *e, const struct embeng_batch *b)
+{
+	struct slot *slot = find_free(e, b);
+
+	if (!slot)
+		return NULL;
+	slot->mode = b->mode;
+	slot->replica = b->replica;
+	slot->step = b->mode == EMBENG_TRAIN ? e->steps[b->replica].accepted + 1 : 0;
+	slot->withdrawn = false;
+	slot->ids_only = false;
+	slot->outputs = NULL;
+	slot->state = SLOT_LOOKUP;
+	return slot;
+}
+
 static bool step_has_room(struct embeng *e, void *arg)
 {
 	const struct slot *slot = arg;
@@ -47,17 +63,17 @@ static bool step_has_room(struct embeng *e, void *arg)
 	return embeng_steps_have_room(&steps, slot->step);
 }
 
-static int wait_for_depth(struct embeng *e, struct slot *slot, struct deadline deadline)
+int slot_await_room(struct embeng *e, struct slot *slot, struct deadline deadline)
 {
 	char missing[128];
 	int ret = wait_until(e, step_has_room, slot, deadline);
 
-	if (ret != -ETIME)
+	if (!wait_is_over(ret))
 		return ret;
 	missing_part(e, missing, sizeof(missing));
 	return fail(ret,
-		    "step %" PRIu64 " of replica %u is more than %u steps ahead; missing is %s",
-		    slot->step, slot->replica, e->depth, missing);
+		    "step %" PRIu64 " of replica %u is more than %u steps ahead; missing is %s%s",
+		    slot->step, slot->replica, e->depth, missing, wait_advice(ret));
 }
 
 /* A submitted LOOKUP counts as one that has read the tables (uapi/embeng_steps.h). */
@@ -96,21 +112,24 @@ static bool is_accepted(struct embeng *e, void *arg)
 	return request->accepted || request->done;
 }
 
-/* The first accepted batch fixes what was open. */
+/* The first accepted batch fixes what was open, if the model wants that. */
 static void fix_outputs(struct embeng *e, const struct slot *slot)
 {
+	if (!e->model->engine.fixed_shapes)
+		return;
 	for (size_t f = 0; f < e->model->feature_count; f++)
 		if (!e->outputs[f].fixed)
 			e->outputs[f] = slot->resolved[f];
 }
 
-static int submit_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
-			 const struct embeng_mem *descriptor, uint64_t after)
+int slot_look_up(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+		 const struct embeng_mem *descriptor, uint64_t after)
 {
 	struct replica *r = &e->replicas[b->replica];
 	bool train = b->mode == EMBENG_TRAIN;
 	struct embeng_cmd cmd = {
 		.opcode = EMBENG_OP_LOOKUP,
+		.flags = slot->ids_only ? EMBENG_CMD_IDS_ONLY : 0,
 		.step = train ? slot->step : 0,
 		.after = train ? 0 : after,
 		.desc = *descriptor,
@@ -154,7 +173,7 @@ static int enqueue_into(struct embeng *e, struct slot *slot, const struct embeng
 
 	ret = batch_check(b, e->outputs, slot->resolved);
 	if (!ret && b->mode == EMBENG_TRAIN)
-		ret = wait_for_depth(e, slot, deadline);
+		ret = slot_await_room(e, slot, deadline);
 	if (ret)
 		return ret;
 	ret = describe_lookup(e, slot, b, &descriptor);
@@ -165,7 +184,7 @@ static int enqueue_into(struct embeng *e, struct slot *slot, const struct embeng
 		if (ret)
 			return ret;
 	}
-	return submit_lookup(e, slot, b, &descriptor, after);
+	return slot_look_up(e, slot, b, &descriptor, after);
 }
 
 static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct deadline deadline)
@@ -181,14 +200,9 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 		if (ret)
 			return ret;
 	}
-	slot = free_slot(e, b);
+	slot = slot_take(e, b);
 	if (!slot)
 		return -EBUSY;
-	slot->mode = b->mode;
-	slot->replica = b->replica;
-	slot->step = b->mode == EMBENG_TRAIN ? e->steps[b->replica].accepted + 1 : 0;
-	slot->withdrawn = false;
-	slot->state = SLOT_LOOKUP;
 	ret = enqueue_into(e, slot, b, deadline);
 	unpin_all(&slot->input_pins);
 	slot->state = ret ? SLOT_FREE : SLOT_ACCEPTED;
@@ -200,18 +214,23 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 	return 0;
 }
 
-int embeng_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns)
+int session_check_batch(const struct embeng *e, const struct embeng_batch *b, const char *call)
 {
-	int ret = session_check(e, "embeng_enqueue");
+	int ret = session_check(e, call);
 
 	if (ret)
 		return ret;
 	if (!b || b->e != e)
-		return fail(-EINVAL, "embeng_enqueue: %s",
+		return fail(-EINVAL, "%s: %s", call,
 			    b ? "the batch was made for another handle" : "no batch given");
-	ret = session_check_replica(e, b->replica, "embeng_enqueue");
-	if (!ret && b->mode == EMBENG_TRAIN)
-		ret = check_trains(e->model);
+	ret = session_check_replica(e, b->replica, call);
+	return ret || b->mode != EMBENG_TRAIN ? ret : check_trains(e->model);
+}
+
+int embeng_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns)
+{
+	int ret = session_check_batch(e, b, "embeng_enqueue");
+
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&e->lock);

@@ -11,8 +11,20 @@
 #include "session.h"
 #include "wait.h"
 
-static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request *request,
-			struct deadline deadline)
+static bool changes_rows(const struct embeng_cmd *cmd)
+{
+	return cmd->opcode == EMBENG_OP_ROWS_WRITE || cmd->opcode == EMBENG_OP_ROWS_FILL ||
+	       cmd->opcode == EMBENG_OP_STAGE;
+}
+
+static bool nobody_reads(struct embeng *e, void *arg)
+{
+	(void)arg;
+	return !e->direct;
+}
+
+static int finish_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request *request,
+			   struct deadline deadline)
 {
 	int ret = submit(e, &e->transfer, cmd, request);
 
@@ -25,6 +37,22 @@ static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request
 	if (ret)
 		ring_abandon(&e->transfer, request);
 	return ret ? ret : session_aborted(e, request);
+}
+
+/* Calls that read rows without a command neither see half of a change nor wait for ever. */
+static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request *request,
+			struct deadline deadline)
+{
+	int ret;
+
+	if (!changes_rows(cmd))
+		return finish_transfer(e, cmd, request, deadline);
+	e->changing++;
+	ret = wait_until(e, nobody_reads, NULL, deadline_never());
+	ret = ret ? ret : finish_transfer(e, cmd, request, deadline);
+	e->changing--;
+	e->device->ops->event_signal(e->device);
+	return ret;
 }
 
 int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer)
@@ -94,17 +122,21 @@ static int wait_for_others(struct embeng *e, uint64_t step, struct deadline dead
 	char missing[128];
 	int ret = wait_until(e, all_applied, &step, deadline);
 
-	if (ret != -ETIME)
+	if (!wait_is_over(ret))
 		return ret;
 	missing_part(e, missing, sizeof(missing));
-	return fail(ret, "%s: deadline passed while step %" PRIu64 " is applied; missing is %s",
-		    call, step, missing);
+	return fail(ret, "%s: deadline passed while step %" PRIu64 " is applied; missing is %s%s",
+		    call, step, missing, wait_advice(ret));
 }
 
 int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step)
 {
+	struct deadline lookups = deadline;
 	char missing[128];
-	int ret = wait_until(e, lookups_agree, NULL, deadline);
+	int ret;
+
+	lookups.lookups = true;
+	ret = wait_until(e, lookups_agree, NULL, lookups);
 
 	if (ret == -ETIME) {
 		waited_part(e, ask_drain(e), missing, sizeof(missing));
@@ -123,12 +155,25 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 		if (deadline.poll)
 			deadline = deadline_never();
 		ret = drain_steps(e, *step, deadline, call);
+		/* The drain may be seen to end before the updates that it waited for. */
+		ret = ret ? ret : wait_until(e, all_applied, step, deadline_never());
 	}
 	/* An update that failed after it was taken will never be in the tables. */
 	ret = ret ? ret : session_failed(e);
 	if (ret)
 		gate_leave(e);
 	return ret;
+}
+
+static bool nobody_is_shut_out(struct embeng *e, void *arg)
+{
+	(void)arg;
+	return !e->shut_out;
+}
+
+int gate_give_way(struct embeng *e)
+{
+	return wait_until(e, nobody_is_shut_out, NULL, deadline_never());
 }
 
 void gate_leave(struct embeng *e)

@@ -4,12 +4,11 @@
  * buffer or in the step's own memory stay there; others are copied.
  *
  * The memory and buffers of an update belong to its slot until update_done(). The functions are
- * called without e->lock and take it for short times, but for submit_update(), give_update() and
- * update_done(), which are called with it held.
+ * called without e->lock and take it for short times, but for submit_update() and what comes behind
+ * it up to session_view_or_fail(), and update_done(), which are called with it held.
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,59 +16,40 @@
 #include "session.h"
 #include "wait.h"
 
-static int check_given_features(const struct embeng *e, const struct slot *slot,
-				const struct embeng_gradients *g)
+int gradients_check_given(const struct embeng *e, const char *what, const uint64_t *elements,
+			  const struct embeng_gradients *g)
 {
 	if (g->count != e->model->feature_count)
-		return fail(-EINVAL,
-			    "step %" PRIu64 ": gradients of %zu features, the model has %zu",
-			    slot->step, g->count, e->model->feature_count);
+		return fail(-EINVAL, "%s: gradients of %zu features, the model has %zu", what,
+			    g->count, e->model->feature_count);
 	if (g->count && !g->features)
-		return fail(-EINVAL, "step %" PRIu64 ": no gradients given", slot->step);
+		return fail(-EINVAL, "%s: no gradients given", what);
 	for (size_t f = 0; g->elements && f < g->count; f++)
-		if (g->features[f] && g->elements[f] != slot->elements[f])
+		if (g->features[f] && g->elements[f] != elements[f])
 			return fail(-EINVAL,
-				    "step %" PRIu64 ": feature %s has gradients of %zu elements, "
-				    "its activations have %" PRIu64,
-				    slot->step, e->model->features[f].name, g->elements[f],
-				    slot->elements[f]);
+				    "%s: feature %s has gradients of %zu elements, its "
+				    "activations have %" PRIu64,
+				    what, e->model->features[f].name, g->elements[f], elements[f]);
 	return 0;
 }
 
-static int check_multiplier(const struct slot *slot, const struct embeng_gradients *g)
+static int check_step_features(const struct embeng *e, const struct slot *slot,
+			       const struct embeng_gradients *g)
 {
+	char what[32];
+
+	snprintf(what, sizeof(what), "step %" PRIu64, slot->step);
+	return gradients_check_given(e, what, slot->elements, g);
+}
+
+static int take_multiplier(struct slot *slot, const struct embeng_gradients *g)
+{
+	slot->multiplier = bits(g->multiplier != 0 || g->has_multiplier ? g->multiplier : 1.0f);
 	if (isfinite(g->multiplier))
 		return 0;
 	return error_set(-ERANGE, EMBENG_STATUS_NUMBER,
 			 "step %" PRIu64 ": multiplier %g must be finite", slot->step,
 			 (double)g->multiplier);
-}
-
-/* The device would refuse it too, but only when it fetches the update. */
-static int check_agreed(struct embeng *e, const struct slot *slot, const uint32_t *rates,
-			uint32_t multiplier)
-{
-	struct agreed *agreed = &e->agreed[slot->step % e->depth];
-
-	if (agreed->step != slot->step) {
-		agreed->step = slot->step;
-		agreed->multiplier = multiplier;
-		memcpy(agreed->rates, rates, e->model->rate_count * sizeof(*rates));
-		return 0;
-	}
-	for (size_t r = 0; r < e->model->rate_count; r++)
-		if (agreed->rates[r] != rates[r])
-			return error_set(-EINVAL, EMBENG_STATUS_RATE,
-					 "step %" PRIu64
-					 ": replica %u gives learning rate %s another "
-					 "value than the others; they must be equal to the bit",
-					 slot->step, slot->replica, e->model->rates[r]);
-	if (agreed->multiplier != multiplier)
-		return error_set(-EINVAL, EMBENG_STATUS_RATE,
-				 "step %" PRIu64 ": replica %u gives another multiplier than the "
-				 "others; they must be equal to the bit",
-				 slot->step, slot->replica);
-	return 0;
 }
 
 static char *own_gradient(const struct embeng *e, const struct slot *slot, size_t f)
@@ -155,8 +135,7 @@ static void say_null(struct embeng *e, size_t f)
 			e->model->features[f].name);
 }
 
-static int describe_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
-			   const uint32_t *rates, uint32_t multiplier)
+static int describe_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
 	uint64_t rate_bytes = 4 * e->model->rate_count, rates_at = layout_update(e->model);
 	char *to = slot->gradients.data;
@@ -166,13 +145,13 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 		.rate_count = (uint32_t)e->model->rate_count,
 		.model_hash = e->model_hash,
 		.flags = EMBENG_UPDATE_MULTIPLIER,
-		.multiplier = multiplier,
+		.multiplier = slot->multiplier,
 	};
 	bool fenced = g->fence_count, checked = !fenced && gradients_are_checked(e);
 
 	if (rate_bytes)
 		head.rates = region_part(&slot->gradients, rates_at, rate_bytes);
-	memcpy(to + rates_at, rates, rate_bytes);
+	memcpy(to + rates_at, slot->rates, rate_bytes);
 	memcpy(to, &head, sizeof(head));
 	for (size_t f = 0; f < g->count; f++) {
 		struct embeng_update_feature feature = {
@@ -224,23 +203,19 @@ static void update_done(struct request *request, void *arg)
 
 /* Once this is 0 the update is in the ring, and what it uses is update_done()'s to let go of. */
 static int submit_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
-			 struct deadline deadline)
+			 struct deadline deadline, struct embeng_cmd *cmd)
 {
-	struct embeng_cmd cmd = {
-		.opcode = EMBENG_OP_UPDATE,
-		.step = slot->step,
-		.desc = region_part(&slot->gradients, 0, layout_update(e->model)),
-	};
 	int ret;
 
+	cmd->opcode = EMBENG_OP_UPDATE;
+	cmd->step = slot->step;
 	slot->update.complete = update_done;
 	slot->update.arg = slot;
-	ret = fences_submit(e, slot, g, deadline, &cmd);
+	ret = fences_submit(e, slot, g, deadline, cmd);
 	if (ret)
 		return ret;
 	slot->state = SLOT_UPDATE;
 	e->steps[slot->replica].updated = slot->step;
-	e->counters.updates++;
 	return 0;
 }
 
@@ -273,49 +248,83 @@ static int check_in_place(struct embeng *e, const struct slot *slot,
 	return 0;
 }
 
-static int apply_given(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
-		       uint32_t *rates, struct deadline deadline)
+int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
-	uint32_t multiplier = bits(g->multiplier != 0 || g->has_multiplier ? g->multiplier : 1.0f);
-	int ret = check_given_features(e, slot, g);
+	int ret = check_step_features(e, slot, g);
 
-	ret = ret ? ret : check_multiplier(slot, g);
+	ret = ret ? ret : take_multiplier(slot, g);
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
-	ret = ret ? ret : rates_take(e, slot, g, rates);
+	ret = ret ? ret : rates_take(e, slot, g);
 	ret = ret ? ret : need_gradients(e, slot, g);
 	if (ret)
 		return ret;
-	ret = describe_update(e, slot, g, rates, multiplier);
+	ret = describe_update(e, slot, g);
+	if (!ret)
+		return 0;
 	pthread_mutex_lock(&e->lock);
-	ret = ret ? ret : check_agreed(e, slot, rates, multiplier);
-	ret = ret ? ret : submit_update(e, slot, g, deadline);
-	if (ret)
-		unpin_all(&slot->gradient_pins);
-	else
-		ret = give_update(e);
+	unpin_all(&slot->gradient_pins);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }
 
-static struct slot *find_dequeued(struct embeng *e, uint32_t replica)
+int update_give(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+		struct deadline deadline)
 {
+	struct embeng_cmd cmd = {
+		.desc = region_part(&slot->gradients, 0, layout_update(e->model)),
+	};
+	int ret = step_agree(e, slot);
+
+	ret = ret ? ret : submit_update(e, slot, g, deadline, &cmd);
+	if (ret) {
+		step_take_back(e, slot);
+		unpin_all(&slot->gradient_pins);
+		return ret;
+	}
+	e->counters.updates++;
+	return give_update(e);
+}
+
+int update_discard(struct embeng *e, struct slot *slot, struct deadline deadline)
+{
+	const struct embeng_gradients none = {.size = sizeof(none)};
+	struct embeng_cmd cmd = {.flags = EMBENG_CMD_DISCARD};
+	int ret = submit_update(e, slot, &none, deadline, &cmd);
+
+	if (ret)
+		return ret;
+	step_give_up(e, slot->step);
+	return give_update(e);
+}
+
+struct slot *session_view_or_fail(struct embeng *e, uint32_t replica)
+{
+	struct slot *slot = session_view(e, replica);
 	struct embeng_replica_steps steps = {0};
-	struct slot *slot;
 	uint64_t next;
 
-	pthread_mutex_lock(&e->lock);
-	slot = session_view(e, replica);
+	if (slot)
+		return slot;
 	if (e->replicas[replica].started)
 		steps = e->steps[replica];
 	next = steps.updated + 1;
-	if (!slot && steps.accepted >= next)
+	if (steps.accepted >= next)
 		fail(-EPROTO, "step %" PRIu64 ": its activations of replica %u were not dequeued",
 		     next, replica);
-	else if (!slot)
+	else
 		fail(-EPROTO,
 		     "step %" PRIu64 ": replica %u has no training batch that waits for gradients",
 		     next, replica);
+	return NULL;
+}
+
+static struct slot *find_dequeued(struct embeng *e, uint32_t replica)
+{
+	struct slot *slot;
+
+	pthread_mutex_lock(&e->lock);
+	slot = session_view_or_fail(e, replica);
 	pthread_mutex_unlock(&e->lock);
 	return slot;
 }
@@ -323,7 +332,6 @@ static struct slot *find_dequeued(struct embeng *e, uint32_t replica)
 int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, int64_t timeout_ns)
 {
 	int ret = session_check(e, "embeng_apply_gradients");
-	uint32_t *rates;
 	struct slot *slot;
 
 	if (ret)
@@ -337,11 +345,12 @@ int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, i
 	slot = find_dequeued(e, g->replica);
 	if (!slot)
 		return -EPROTO;
-	rates = calloc(e->model->rate_count + 1, sizeof(*rates));
-	if (!rates)
-		return fail(-ENOMEM, "no memory for learning rates");
-	ret = apply_given(e, slot, g, rates, deadline_in(timeout_ns));
-	free(rates);
+	ret = update_make(e, slot, g);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	ret = update_give(e, slot, g, deadline_in(timeout_ns));
+	pthread_mutex_unlock(&e->lock);
 	return ret;
 }
 

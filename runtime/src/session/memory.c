@@ -76,28 +76,91 @@ void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes)
 	return data;
 }
 
-static int take_out(struct embeng *e, void *p, struct buffer **out)
+/* Keys begin at a multiple of the widest element, so that each array's offset is one of its own. */
+#define REGISTER_ALIGN 8u
+
+/* Two regions of one address would make it a matter of chance which is used. e->lock is held. */
+static int check_apart(const struct embeng *e, const struct region *region)
 {
-	size_t behind = buffers_behind(&e->buffers, (uintptr_t)p);
+	const char *end = region->data + region->length;
+	size_t behind = buffers_behind(&e->buffers, (uintptr_t)end - 1);
+	const struct region *before = behind ? &e->buffers.list[behind - 1]->region : NULL;
+
+	if (before && before->data + before->length > region->data)
+		return fail(-EEXIST,
+			    "embeng_memory_register: memory at %p is in a buffer of this handle or "
+			    "registered already",
+			    (void *)region->data);
+	return 0;
+}
+
+static int register_buffer(struct embeng *e, struct buffer *buffer)
+{
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = check_apart(e, &buffer->region);
+	pthread_mutex_unlock(&e->lock);
+	ret = ret ? ret
+		  : e->device->ops->region_register(e->device, buffer->region.data,
+						    buffer->region.length, &buffer->region);
+	if (ret)
+		free(buffer);
+	else if (!keep_buffer(e, buffer))
+		ret = -ENOMEM;
+	return ret;
+}
+
+static char *begin_of(void *p)
+{
+	return (char *)p - (uintptr_t)p % REGISTER_ALIGN;
+}
+
+int embeng_memory_register(struct embeng *e, void *p, size_t bytes)
+{
+	int ret = session_check(e, "embeng_memory_register");
+	struct buffer *buffer;
+
+	if (ret)
+		return ret;
+	if (!p || !bytes || bytes > UINTPTR_MAX - (uintptr_t)p)
+		return fail(-EINVAL, "embeng_memory_register: %zu bytes at %p", bytes, p);
+	if (!e->device->ops->region_register)
+		return fail(-ENOTSUP,
+			    "embeng_memory_register: %s reaches buffers of embeng_buffer_alloc() "
+			    "alone; other memory is copied",
+			    e->device->info.name);
+	buffer = new_buffer();
+	if (!buffer)
+		return -ENOMEM;
+	buffer->region.data = begin_of(p);
+	buffer->region.length = bytes + (uintptr_t)p % REGISTER_ALIGN;
+	return register_buffer(e, buffer);
+}
+
+/* @foreign: it is registered memory; otherwise a buffer. e->lock is held. */
+static int take_out(struct embeng *e, void *p, bool foreign, struct buffer **out)
+{
+	const char *call = foreign ? "embeng_memory_unregister" : "embeng_buffer_free";
+	char *begin = foreign ? begin_of(p) : p;
+	size_t behind = buffers_behind(&e->buffers, (uintptr_t)begin);
 	struct buffer *buffer = behind ? e->buffers.list[behind - 1] : NULL;
 
-	if (!buffer || buffer->region.data != p)
-		return fail(-EINVAL,
-			    "embeng_buffer_free: %p is not the start of a buffer of this "
-			    "handle",
-			    p);
+	if (!buffer || buffer->region.data != begin || buffer->region.foreign != foreign)
+		return fail(-EINVAL, "%s: %p is not the start of %s of this handle", call, p,
+			    foreign ? "registered memory" : "a buffer");
 	session_reap(e);
 	if (buffer->users)
 		return fail(-EBUSY,
-			    "embeng_buffer_free: %u batches or updates still use the buffer; "
+			    "%s: %u batches or updates still use the memory; "
 			    "embeng_flush() waits for updates",
-			    buffer->users);
+			    call, buffer->users);
 	buffers_remove(&e->buffers, behind - 1);
 	*out = buffer;
 	return 0;
 }
 
-int embeng_buffer_free(struct embeng *e, void *p)
+static int end_buffer(struct embeng *e, void *p, bool foreign)
 {
 	struct buffer *buffer;
 	int ret;
@@ -105,7 +168,7 @@ int embeng_buffer_free(struct embeng *e, void *p)
 	if (!e || fork_generation() != e->fork || !p)
 		return 0;
 	pthread_mutex_lock(&e->lock);
-	ret = take_out(e, p, &buffer);
+	ret = take_out(e, p, foreign, &buffer);
 	pthread_mutex_unlock(&e->lock);
 	if (ret)
 		return ret;
@@ -113,6 +176,16 @@ int embeng_buffer_free(struct embeng *e, void *p)
 	/* Memory that the device may still write to is better lost than reused. */
 	free(ret ? NULL : buffer);
 	return ret;
+}
+
+int embeng_buffer_free(struct embeng *e, void *p)
+{
+	return end_buffer(e, p, false);
+}
+
+int embeng_memory_unregister(struct embeng *e, void *p)
+{
+	return end_buffer(e, p, true);
 }
 
 /* The region that @p lies in, or NULL: a buffer, or what a view or embeng_gradient_buffer() gave. */

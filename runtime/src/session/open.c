@@ -11,10 +11,20 @@
 
 #include "../../../engine/kernels/kernels.h"
 #include "base/bits.h"
+#include "base/check.h"
+#include "device/name.h"
 #include "model/initializer.h"
 #include "blob_error.h"
 #include "rows.h"
 #include "wait.h"
+
+#define TEXT_OF_VERSION(major, minor, patch) #major "." #minor "." #patch
+#define VERSION_TEXT(...) TEXT_OF_VERSION(__VA_ARGS__)
+
+_Static_assert(!__builtin_strcmp(EMBENG_VERSION,
+				 VERSION_TEXT(EMBENG_VERSION_MAJOR, EMBENG_VERSION_MINOR,
+					      EMBENG_VERSION_PATCH)),
+	       "embeng/error.h must have the version of meson.build");
 
 const char *embeng_version(void)
 {
@@ -137,28 +147,38 @@ static void destroy_handle(struct embeng *e)
 	free(e);
 }
 
-/* The origin of a handle: a name, or the descriptor of a context. */
+/* The origin of a handle: options that name a device, or the descriptor of a context. */
 struct origin {
-	const char *name;
+	const struct embeng_open_options *options; /* NULL: fd is the origin */
 	int fd;
-	bool attached;
 };
+
+static int open_origin(struct embeng *e, const struct origin *from)
+{
+	const struct device_log log = {.fn = log_line, .arg = &e->log};
+	struct name name;
+	int ret;
+
+	if (!from->options)
+		return device_attach(from->fd, &e->device);
+	embeng_log(e, from->options->log, from->options->log_arg, from->options->log_level);
+	ret = name_of_options(from->options, &name);
+	return ret ? ret : device_open(&name, e->replica_count, &log, &e->device);
+}
 
 static int start_handle(struct embeng *e, const struct origin *from,
 			const struct embeng_model *model)
 {
-	const struct device_log log = {.fn = log_line, .arg = &e->log};
 	int ret;
 
 	e->model = model_copy(model);
 	if (!e->model)
 		return fail(-ENOMEM, "no memory for the model");
 	e->replica_count = e->model->engine.replicas;
-	e->shared = from->attached;
-	ret = from->attached ? device_attach(from->fd, &e->device)
-			     : device_open(from->name, e->replica_count, &log, &e->device);
+	e->shared = !from->options;
+	ret = open_origin(e, from);
 	ret = ret ? ret : session_start(e);
-	return ret ? ret : load_model(e, from->attached);
+	return ret ? ret : load_model(e, e->shared);
 }
 
 static int new_handle(const struct origin *from, const struct embeng_model *model,
@@ -184,16 +204,37 @@ static int new_handle(const struct origin *from, const struct embeng_model *mode
 	return ret;
 }
 
-int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
-		struct embeng_error *error)
+static int check_open(const struct embeng_open_options *options, const struct embeng_model *model,
+		      struct embeng **out)
 {
-	const struct origin from = {.name = name};
-	int ret = !model || !out ? fail(-EINVAL, "embeng_open: model and out must be given")
-				 : new_handle(&from, model, out);
+	if (!model || !out)
+		return fail(-EINVAL, "embeng_open: model and out must be given");
+	if ((unsigned int)options->log_level > EMBENG_LOG_DEBUG)
+		return fail(-ERANGE, "embeng_open_with: log_level %u must be 0 to %d",
+			    (unsigned int)options->log_level, EMBENG_LOG_DEBUG);
+	return 0;
+}
 
+int embeng_open_with(const struct embeng_open_options *options, const struct embeng_model *model,
+		     struct embeng **out, struct embeng_error *error)
+{
+	struct embeng_open_options taken;
+	const struct origin from = {.options = &taken};
+	int ret = config_take(&taken, options, sizeof(taken), "embeng_open_options");
+
+	ret = ret ? ret : check_open(&taken, model, out);
+	ret = ret ? ret : new_handle(&from, model, out);
 	if (ret)
 		give_error(error);
 	return ret;
+}
+
+int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
+		struct embeng_error *error)
+{
+	const struct embeng_open_options options = EMBENG_INIT(embeng_open_options, .device = name);
+
+	return embeng_open_with(&options, model, out, error);
 }
 
 static int check_shareable(const struct embeng_model *model, const char *call)
@@ -211,7 +252,7 @@ static int check_shareable(const struct embeng_model *model, const char *call)
 int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
 		  struct embeng_error *error)
 {
-	const struct origin from = {.fd = fd, .attached = true};
+	const struct origin from = {.fd = fd};
 	int ret = !model || !out ? fail(-EINVAL, "embeng_attach: model and out must be given")
 				 : check_shareable(model, "embeng_attach");
 

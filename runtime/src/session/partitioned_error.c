@@ -40,7 +40,8 @@ static const char *feature_name(const struct embeng_batch *b, const struct stack
 				uint64_t item)
 {
 	const struct embeng_lookup_member *m = item < s->given.item_count
-						       ? partitioned_member(s, s->samples[item])
+						       ? partitioned_member(s, s->samples[item],
+									    NULL)
 						       : NULL;
 
 	return m ? b->e->model->features[m->feature].name : "that it belongs to";

@@ -77,6 +77,18 @@ void waited_part(struct embeng *e, struct embeng_step_answer wait, char *text, s
 		snprintf(text, size, "step %" PRIu64 ": its update", session_applied(e) + 1);
 }
 
+struct slot *missing_view(struct embeng *e)
+{
+	struct embeng_steps steps = session_steps(e);
+	struct embeng_step_answer answer = embeng_steps_missing(&steps);
+	struct slot *view;
+
+	if (answer.what != EMBENG_WAIT_UPDATE)
+		return NULL;
+	view = session_view(e, answer.replica);
+	return view && view->step == answer.step ? view : NULL;
+}
+
 void missing_part(struct embeng *e, char *text, size_t size)
 {
 	struct embeng_steps steps = session_steps(e);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collects the dynamic learning rates of a step. The program gives them, or they follow a schedule
- * of the model. Each is checked against the optimizers that use it.
+ * Collects the dynamic learning rates and hyperparameters of a step, which are both called rates here.
+ * The program gives them, or they follow a schedule of the model. Each is checked against the
+ * optimizers that use it, then all that one optimizer uses together.
  *
- * Called without e->lock, which is taken for the step's number. The rates go into memory of the
- * caller.
+ * Called without e->lock, which is taken for the step's number. The rates go into the slot of the
+ * step.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +23,23 @@ static int find_rate(const struct embeng_model *m, const char *name, size_t *out
 			return 0;
 		}
 	}
-	return fail(-ENOENT, "the model has no learning rate named %s", name ? name : "(null)");
+	return fail(-ENOENT, "the model has no learning rate named %s, and no hyperparameter",
+		    name ? name : "(null)");
+}
+
+/* Checks a value against the hyperparameters of a table that it is for. */
+static int check_dynamic(const struct embeng_model *m, int rate, const struct table *t, float value)
+{
+	char where[256];
+	int ret = 0;
+
+	snprintf(where, sizeof(where), "%s %.100s of table %.100s", rate_word(m, (size_t)rate),
+		 m->rates[rate], t->name);
+	for (int n = 0; !ret && n < NUMBERS; n++) {
+		if (t->dynamic[n] == rate)
+			ret = number_value_check(where, &t->optimizer, n, value);
+	}
+	return ret;
 }
 
 /* Checks a rate against the tables that use it. */
@@ -38,6 +55,8 @@ static int check_rate(const struct embeng_model *m, int rate, float value)
 			ret = optimizer_rate_check(where, &m->tables[t].optimizer, value);
 		if (!ret && m->tables[t].step_rate == rate)
 			ret = optimizer_step_check(where, value);
+		if (!ret && m->tables[t].optimizer.dynamic_count)
+			ret = check_dynamic(m, rate, &m->tables[t], value);
 	}
 	return ret;
 }
@@ -53,7 +72,7 @@ static int take_rate(const struct embeng_model *m, const struct embeng_gradients
 		return ret;
 	for (size_t j = 0; j < i; j++)
 		if (!strcmp(g->rates[j].name, g->rates[i].name))
-			return fail(-EINVAL, "learning rate %s is given twice", m->rates[r]);
+			return fail(-EINVAL, "%s %s is given twice", rate_word(m, r), m->rates[r]);
 	rates[r] = bits(g->rates[i].value);
 	return check_rate(m, (int)r, g->rates[i].value);
 }
@@ -71,7 +90,7 @@ static bool is_given(const struct embeng_gradients *g, const char *name)
  * Computes a rate that the program left out. In a shared context another process may have restored
  * a step count that is not known here.
  */
-static int follow_schedule(struct embeng *e, const struct slot *slot, size_t r, uint32_t *rates)
+static int follow_schedule(struct embeng *e, struct slot *slot, size_t r)
 {
 	const struct embeng_schedule *schedule = embeng_model_schedule(e->model, r);
 	char where[256];
@@ -81,36 +100,60 @@ static int follow_schedule(struct embeng *e, const struct slot *slot, size_t r, 
 	int ret;
 
 	pthread_mutex_lock(&e->lock);
-	step = e->updates_before + slot->step - 1;
+	step = step_count(e, slot->step) - 1;
 	shared = e->shared;
 	pthread_mutex_unlock(&e->lock);
 	if (!schedule)
-		return fail(-EINVAL, "learning rate %s is missing", e->model->rates[r]);
+		return fail(-EINVAL,
+			    "%s %s is missing: give it a value in embeng_gradients.rates at each "
+			    "step, or a schedule in the model",
+			    rate_word(e->model, r), e->model->rates[r]);
 	if (shared)
 		return fail(-EINVAL,
-			    "learning rate %s is missing: in a shared context its schedule is not "
+			    "%s %s is missing: in a shared context its schedule is not "
 			    "followed; give the value of embeng_schedule_rate()",
-			    e->model->rates[r]);
-	snprintf(where, sizeof(where), "learning rate %.200s", e->model->rates[r]);
+			    rate_word(e->model, r), e->model->rates[r]);
+	snprintf(where, sizeof(where), "%s %.200s", rate_word(e->model, r), e->model->rates[r]);
 	ret = schedule_rate(where, schedule, step, &value);
 	if (ret)
 		return ret;
-	rates[r] = bits(value);
+	slot->rates[r] = bits(value);
 	return check_rate(e->model, (int)r, value);
 }
 
-int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
-	       uint32_t *rates)
+/* Checks the rules between values of a table that come with the step. */
+static int check_together(const struct table *t, const uint32_t *rates)
+{
+	struct embeng_optimizer now = t->optimizer;
+	char where[256];
+
+	now.dynamic = NULL;
+	now.dynamic_count = 0;
+	if (t->rate >= 0)
+		now.learning_rate = float_of(rates[t->rate]);
+	for (int n = 0; n < NUMBERS; n++) {
+		if (t->dynamic[n] >= 0)
+			number_set(&now, n, float_of(rates[t->dynamic[n]]));
+	}
+	snprintf(where, sizeof(where), "table %.100s with the values of this step", t->name);
+	return optimizer_values_check(where, &now);
+}
+
+int rates_take(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
 	int ret = 0;
 
 	if (g->rate_count && !g->rates)
 		return fail(-EINVAL, "rate_count is %zu, rates is NULL", g->rate_count);
 	for (size_t i = 0; !ret && i < g->rate_count; i++)
-		ret = take_rate(e->model, g, i, rates);
+		ret = take_rate(e->model, g, i, slot->rates);
 	for (size_t r = 0; !ret && r < e->model->rate_count; r++) {
 		if (!is_given(g, e->model->rates[r]))
-			ret = follow_schedule(e, slot, r, rates);
+			ret = follow_schedule(e, slot, r);
+	}
+	for (size_t t = 0; !ret && t < e->model->table_count; t++) {
+		if (e->model->tables[t].optimizer.dynamic_count)
+			ret = check_together(&e->model->tables[t], slot->rates);
 	}
 	return ret;
 }

@@ -39,7 +39,7 @@ int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *a
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
 		pthread_mutex_unlock(&e->lock);
-		ret = region_grow(e, &e->staging, layout_staging(0));
+		ret = region_grow(e, &e->staging, layout_staging_of(0, 0));
 		ret = ret ? ret : body(e, arg, after);
 		pthread_mutex_lock(&e->lock);
 		gate_leave(e);
@@ -76,19 +76,24 @@ static int check_call_rows(const struct rows_call *c)
 	return 0;
 }
 
-static int check_call(struct rows_call *c, int table, const char *slot)
+int rows_find_slot(struct embeng *e, const char *what, int table, const char *slot)
 {
-	int ret = session_check(c->e, c->what);
+	int ret = session_check(e, what);
 
 	if (ret)
 		return ret;
-	if (table < 0 || (size_t)table >= c->e->model->table_count)
-		return fail(-ENOENT, "%s: table %d, the model has %zu", c->what, table,
-			    c->e->model->table_count);
-	c->table = table;
-	c->slot = model_slot(c->e->model, table, slot ? slot : "parameters");
+	if (table < 0 || (size_t)table >= e->model->table_count)
+		return fail(-ENOENT, "%s: table %d, the model has %zu", what, table,
+			    e->model->table_count);
+	return model_slot(e->model, table, slot ? slot : "parameters");
+}
+
+static int check_call(struct rows_call *c, int table, const char *slot)
+{
+	c->slot = rows_find_slot(c->e, c->what, table, slot);
 	if (c->slot < 0)
 		return c->slot;
+	c->table = table;
 	return check_call_rows(c);
 }
 
@@ -126,11 +131,6 @@ static uint64_t staged_rows(uint64_t row)
 	return fitting_rows(layout_staging(0), row);
 }
 
-static int staging_for(struct embeng *e, uint64_t row)
-{
-	return region_grow(e, &e->staging, layout_staging(row));
-}
-
 /* Numbers of rows that no list has. */
 static void put_numbers(const struct region *memory, uint64_t at, uint64_t first, uint64_t stride,
 			uint64_t count)
@@ -145,7 +145,8 @@ int rows_chunk_room_in(struct embeng *e, struct region *memory, uint64_t bytes, 
 		       uint64_t stride, uint64_t *most)
 {
 	/* Numbers stand behind the rows, at a multiple of 8. */
-	uint64_t row = 4 * (uint64_t)e->model->tables[table].dim + (stride > 1 ? 16 : 0);
+	uint64_t row = 4 * (uint64_t)e->model->tables[table].dim +
+		       (stride > 1 ? STAGING_NUMBERS : 0);
 	int ret = region_grow(e, memory, row > bytes - STAGING_HEAD ? STAGING_HEAD + row : bytes);
 
 	if (!ret)
@@ -155,7 +156,11 @@ int rows_chunk_room_in(struct embeng *e, struct region *memory, uint64_t bytes, 
 
 int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most)
 {
-	return rows_chunk_room_in(e, &e->staging, layout_staging(0), table, stride, most);
+	const struct table *t = &e->model->tables[table];
+	uint64_t row = 4 * (uint64_t)t->dim + STAGING_NUMBERS;
+
+	return rows_chunk_room_in(e, &e->staging, layout_staging_of(row, (uint64_t)t->rows), table,
+				  stride, most);
 }
 
 char *rows_chunk_data_in(const struct region *memory)
@@ -175,7 +180,8 @@ int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
 
 int rows_chunk_run_in(struct embeng *e, const struct region *memory, const struct rows_chunk *c)
 {
-	uint64_t bytes = 4 * c->count * (uint64_t)e->model->tables[c->table].dim;
+	const struct table *t = &e->model->tables[c->table];
+	uint64_t bytes = c->count * model_row_bytes(t, (size_t)c->slot);
 	uint64_t numbers_at = (STAGING_HEAD + bytes + 7) & ~7ull;
 	struct embeng_rows rows = {.table = (uint32_t)c->table,
 				   .slot = (uint32_t)c->slot,
@@ -198,7 +204,7 @@ int rows_chunk_run_in(struct embeng *e, const struct region *memory, const struc
 
 static uint64_t row_bytes(const struct rows_call *c)
 {
-	return 4 * (uint64_t)c->e->model->tables[c->table].dim;
+	return model_row_bytes(&c->e->model->tables[c->table], (size_t)c->slot);
 }
 
 /* Rows go to the engine by their numbers, not as a range. */
@@ -249,7 +255,8 @@ static uint64_t chunk_rows(const struct rows_call *c)
 static int all_chunks(struct rows_call *c)
 {
 	uint64_t most = chunk_rows(c);
-	int ret = staging_for(c->e, (c->buffer ? 0 : row_bytes(c)) + 8);
+	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + STAGING_NUMBERS;
+	int ret = region_grow(c->e, &c->e->staging, layout_staging_of(row, c->count));
 
 	for (uint64_t at = 0; !ret && at < c->count; at += most)
 		ret = run_chunk(c, at, c->count - at < most ? c->count - at : most);
@@ -286,7 +293,8 @@ static int move_all(struct embeng *e, void *arg, uint64_t after)
 static int check_written(const struct rows_call *c)
 {
 	const struct embeng_model *m = c->e->model;
-	uint64_t dim = (uint64_t)m->tables[c->table].dim, count = c->count * dim, at, k;
+	uint64_t width = model_width(&m->tables[c->table], (size_t)c->slot);
+	uint64_t count = c->count * width, at, k;
 	const float *data = (const float *)(const void *)c->data;
 
 	if (c->op != EMBENG_OP_ROWS_WRITE)
@@ -294,11 +302,11 @@ static int check_written(const struct rows_call *c)
 	at = numbers_first_bad(m, c->table, (size_t)c->slot, data, count);
 	if (at == count)
 		return 0;
-	k = at / dim;
+	k = at / width;
 	return numbers_error(m, c->what, c->table, (size_t)c->slot,
 			     c->ids ? (uint64_t)c->ids[k]
 				    : c->first + k * (c->stride ? c->stride : 1),
-			     at % dim, data[at]);
+			     at % width, data[at]);
 }
 
 static int move_rows(struct rows_call *c, int table, const char *slot)

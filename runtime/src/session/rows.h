@@ -8,6 +8,9 @@
 /* Runs without e->lock, as the only user of e->staging. Its commands must carry @after. */
 typedef int (*rows_body)(struct embeng *e, void *arg, uint64_t after);
 
+/* A slot's number, 0 for parameters; or an errno for a table or slot that there is not. */
+int rows_find_slot(struct embeng *e, const char *what, int table, const char *slot);
+
 /* Runs @body while the gate keeps updates back, so that all its commands see one state. */
 int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg);
 

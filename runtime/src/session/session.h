@@ -27,6 +27,7 @@ enum slot_state {
 	SLOT_LOOKUP,   /* submitted, not accepted */
 	SLOT_ACCEPTED, /* may be dequeued */
 	SLOT_VIEW,     /* dequeued, the program has the activations */
+	SLOT_IDS,      /* the ids of an update that had no lookup: no view is made of it */
 	SLOT_UPDATE,   /* gradients handed in, not applied */
 };
 
@@ -36,20 +37,26 @@ struct slot {
 	enum slot_state state;
 	enum embeng_mode mode;
 	uint32_t replica;
-	uint64_t step;	/* training */
-	uint64_t order; /* number of the enqueue within the replica */
+	uint64_t step;	  /* training */
+	uint64_t order;	  /* number of the enqueue within the replica */
+	bool ids_only;	  /* it has no activations: embeng_update() */
+	pthread_t viewer; /* the thread that dequeued it */
 	struct request lookup, update;
-	struct region input;	   /* descriptor and copies of ids */
-	struct region activations; /* all features, one after another */
-	struct region gradients;   /* descriptor and rates, then the same shapes */
-	uint64_t *at;		   /* [features] byte offset in activations */
-	uint64_t *elements;	   /* [features] */
-	uint64_t bytes;		   /* bytes of the activations */
-	struct embeng_view *views; /* [features] */
+	struct region input;		     /* descriptor and copies of ids */
+	struct region activations;	     /* all features, one after another */
+	struct region gradients;	     /* descriptor and rates, then the same shapes */
+	uint64_t *at;			     /* [features] byte offset in activations */
+	uint64_t *elements;		     /* [features] */
+	uint64_t bytes;			     /* bytes of the activations */
+	struct embeng_view *views;	     /* [features] */
+	const struct embeng_output *outputs; /* [features] of an embeng_lookup(), or NULL */
+	struct embeng_mem *placed; /* [features] where the engine writes them in place, or zeros */
 	int64_t **lengths;	   /* [features], sequence features */
 	struct output *resolved;   /* [features] */
 	struct array *arrays;	   /* offsets, ids, weights of features, then those of stacks */
 	struct pins input_pins, gradient_pins;
+	uint32_t *rates; /* f32 bits of the dynamic rates of its update, as @multiplier */
+	uint32_t multiplier;
 	bool withdrawn; /* a lookup of a step before failed, so this one will */
 	int ready;	/* sync_file of a view that was given before its lookup was done, or -1 */
 };
@@ -62,11 +69,14 @@ struct replica {
 	uint64_t order;
 };
 
-/* Values that all replicas of a step must agree on, as f32 bits. */
+/* Values that all replicas of a step must agree on, as f32 bits, and how many gave it up. */
 struct agreed {
-	uint64_t step; /* 0: nobody gave anything yet */
+	uint64_t step;	/* 0: none yet */
+	uint64_t count; /* steps of the optimizers before it, from 1: 0: nobody has asked */
+	const struct slot *giver; /* the first that gave gradients, with: */
 	uint32_t multiplier;
 	uint32_t *rates;
+	uint32_t discards;
 };
 
 struct embeng {
@@ -85,13 +95,18 @@ struct embeng {
 	struct output *outputs;		    /* [features] */
 	struct agreed *agreed;		    /* [depth], step n at n % depth */
 	uint64_t updates_before; /* that a restore brought, less this session's until then */
+	uint64_t skipped;	 /* steps that all replicas gave up: they count for no schedule */
 	uint64_t fenced;	 /* last step whose gradients wait for a fence */
 	uint32_t gate;		 /* commands that still read the tables: no update may pass */
+	uint32_t shut_out;	 /* updates that wait until no reader has the gate */
+	uint32_t direct;	 /* calls that read rows where the engine has them */
+	uint32_t changing;	 /* commands that change rows, under way or waiting for those */
 	struct buffers buffers;
 	bool *null_gradient_said; /* [features] */
 	bool *frozen;		  /* [tables], atomic; see freeze.c */
 	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
 	bool shared;		  /* other handles may feed replicas of the same context */
+	bool interrupted;	  /* atomic; see embeng_interrupt() */
 	int failed;		  /* an update failed after it was taken */
 	char failed_text[EMBENG_ERROR_TEXT];
 	struct embeng_counter_values counters;
@@ -111,6 +126,8 @@ int session_check_replica(const struct embeng *e, uint32_t replica, const char *
 int session_start(struct embeng *e);
 void session_stop(struct embeng *e);
 int session_start_replica(struct embeng *e, uint32_t index);
+/* enqueue.c: 0, or an errno for a batch that is not this handle's, or cannot train. */
+int session_check_batch(const struct embeng *e, const struct embeng_batch *b, const char *call);
 /* From now on others may feed the replicas that this handle has not fed yet. */
 void session_share(struct embeng *e);
 
@@ -120,11 +137,52 @@ void session_reap(struct embeng *e);
 /* Each open ring of the session; NULL behind the last. */
 struct ring *session_ring(struct embeng *e, uint32_t index);
 
+struct deadline;
+
+/*
+ * enqueue.c, e->lock held: a free slot for a batch, or NULL for -EBUSY; waiting until its step is
+ * within the step depth; its LOOKUP, which is accepted on return.
+ */
+struct slot *slot_take(struct embeng *e, const struct embeng_batch *b);
+int slot_await_room(struct embeng *e, struct slot *slot, struct deadline deadline);
+int slot_look_up(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+		 const struct embeng_mem *descriptor, uint64_t after);
+
+/*
+ * gradients.c: makes the UPDATE of a slot in its memory; without e->lock. Then hands it to the
+ * engine; e->lock held.
+ */
+int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
+int update_give(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+		struct deadline deadline);
+/* The same for a slot that no gradients come for. */
+int update_discard(struct embeng *e, struct slot *slot, struct deadline deadline);
+/* gradients.c: the oldest view of a replica, or NULL with a sentence for -EPROTO; e->lock held. */
+struct slot *session_view_or_fail(struct embeng *e, uint32_t replica);
+
+/*
+ * agreed.c, e->lock held: the slot's rates and multiplier are those of its step, until it takes
+ * them back; a replica gives a step up; the number that a step has for schedules, from 1; the
+ * number of the step before the next, now that @after is applied.
+ */
+int step_agree(struct embeng *e, const struct slot *slot);
+void step_take_back(struct embeng *e, const struct slot *slot);
+void step_give_up(struct embeng *e, uint64_t step);
+uint64_t step_count(struct embeng *e, uint64_t step);
+void step_set(struct embeng *e, uint64_t after, uint64_t number);
+
 /* descriptor.c: what the engine reads. e->lock is held, but while arrays are copied. */
 int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 		    struct embeng_mem *descriptor);
 /* Copies @bytes and counts them. */
 void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes);
+
+/*
+ * outputs.c: checks the caller's outputs of an embeng_lookup(), and finds those that lie in buffers;
+ * e->lock held. Then copies the others out of the slot; without it.
+ */
+int outputs_place(struct embeng *e, struct slot *slot, const struct embeng_batch *b);
+void outputs_copy(struct embeng *e, const struct slot *slot, const struct embeng_batch *b);
 
 /* lookup_error.c: the sentence of a failed lookup. Returns the negative errno. */
 int lookup_error(const struct embeng *e, const struct embeng_batch *b, const struct embeng_cqe *c);
@@ -142,6 +200,12 @@ int rows_command_error(const struct embeng *e, const char *what, const struct em
 /* finite.c: the sentence of a gradient that is not finite. Returns the negative errno. */
 int gradient_error(const struct embeng *e, uint64_t step, uint32_t replica, uint32_t feature,
 		   uint64_t element, float value);
+/*
+ * gradients.c: the counts of what the caller gave, against the @elements of each feature. @what starts
+ * the sentence. Return: 0, -EINVAL.
+ */
+int gradients_check_given(const struct embeng *e, const char *what, const uint64_t *elements,
+			  const struct embeng_gradients *g);
 /* Whether the library refuses such gradients itself. */
 bool gradients_are_checked(const struct embeng *e);
 /* Looks at a feature's gradients. Return: 0, or -ERANGE for one that is refused. */
@@ -157,9 +221,20 @@ int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct r
  * gate.c: the tables stand as they are after @step until gate_leave(). e->lock
  * held, but not while waiting.
  */
-struct deadline;
 int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step);
 void gate_leave(struct embeng *e);
+/*
+ * Lets updates that wait for the gate go first, of a caller that has no part in it yet: threads that
+ * read all the time would otherwise keep updates out for ever.
+ */
+int gate_give_way(struct embeng *e);
+/*
+ * direct.c, e->lock held: whether this handle can read rows where the engine has them; and if it
+ * can, the rows stand as gate_enter() says until direct_leave(), without a command.
+ */
+bool direct_can(const struct embeng *e);
+int direct_enter(struct embeng *e, struct deadline deadline, const char *call);
+void direct_leave(struct embeng *e);
 /* A transfer command from submission to its end; the other leaves its status to the caller. */
 int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer);
 int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer);
@@ -182,11 +257,10 @@ const float *session_gradient(const struct embeng *e, const struct embeng_gradie
 			      size_t feature);
 
 /*
- * rates.c: f32 bits of each dynamic rate in this step. Without e->lock.
+ * rates.c: the dynamic rates of this step, into the slot. Without e->lock.
  * Return: 0, -EINVAL, -ENOENT, -ERANGE.
  */
-int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
-	       uint32_t *rates);
+int rates_take(struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
 
 /*
  * progress.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again.
@@ -201,6 +275,10 @@ int slot_init(struct embeng *e, struct slot *slot);
 void slot_free(struct slot *slot);
 /* Closes the fence of a view, if it has one. */
 void fence_forget(struct slot *slot);
+/* The oldest slot of a replica in a state, or NULL; @serving: also of inference batches. */
+struct slot *slot_oldest(struct embeng *e, uint32_t replica, enum slot_state state, bool serving);
+/* The oldest dequeued training batch without gradients, or NULL. */
+struct slot *session_view(struct embeng *e, uint32_t replica);
 /* Memory of a replica's activations or gradients that @p lies in, or NULL. */
 const struct region *slot_region(const struct embeng *e, const struct replica *r, const void *p);
 
@@ -213,6 +291,8 @@ struct embeng_steps session_steps(const struct embeng *e);
 
 /* Writes what the next step still needs: "step 12: gradients of replica 1". */
 void missing_part(struct embeng *e, char *text, size_t size);
+/* The view whose gradients the next step still needs, or NULL. */
+struct slot *missing_view(struct embeng *e);
 /* Writes what a command still needs that has to wait, as the rules of steps say. */
 void waited_part(struct embeng *e, struct embeng_step_answer wait, char *text, size_t size);
 /* Writes what a queue still needs, as the device reports it; false when it reports nothing. */
@@ -221,9 +301,6 @@ bool reported_part(const struct ring *ring, char *text, size_t size);
 /* Step that all replicas of this handle handed in gradients for. */
 uint64_t session_complete(const struct embeng *e);
 uint64_t session_applied(const struct embeng *e);
-
-/* dequeue.c: the oldest dequeued training batch without gradients, or NULL. */
-struct slot *session_view(struct embeng *e, uint32_t replica);
 
 /* open.c: the thread's last error, for a caller's own. */
 void give_error(struct embeng_error *error);

@@ -3,8 +3,8 @@
  * Slots: the memory of one batch from its enqueue to its end. They are made when a replica starts,
  * so that a step allocates only what grows.
  *
- * A slot belongs to its replica. slot_region() is called with e->lock held, the others while no
- * other thread has the slot.
+ * A slot belongs to its replica. slot_region(), slot_oldest() and session_view() are called with
+ * e->lock held, the others while no other thread has the slot.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,11 +20,13 @@ int slot_init(struct embeng *e, struct slot *slot)
 	slot->at = calloc(n, sizeof(*slot->at));
 	slot->elements = calloc(n, sizeof(*slot->elements));
 	slot->views = calloc(n, sizeof(*slot->views));
+	slot->placed = calloc(n, sizeof(*slot->placed));
 	slot->lengths = calloc(n, sizeof(*slot->lengths));
 	slot->resolved = calloc(n, sizeof(*slot->resolved));
+	slot->rates = calloc(e->model->rate_count + 1, sizeof(*slot->rates));
 	slot->arrays = calloc((ARRAYS + STACK_ARRAYS) * n, sizeof(*slot->arrays));
-	if (!slot->at || !slot->elements || !slot->views || !slot->lengths || !slot->resolved ||
-	    !slot->arrays)
+	if (!slot->at || !slot->elements || !slot->views || !slot->placed || !slot->lengths ||
+	    !slot->resolved || !slot->rates || !slot->arrays)
 		return fail(-ENOMEM, "no memory for the steps in flight");
 	return 0;
 }
@@ -49,8 +51,10 @@ void slot_free(struct slot *slot)
 	free(slot->at);
 	free(slot->elements);
 	free(slot->views);
+	free(slot->placed);
 	free(slot->lengths);
 	free(slot->resolved);
+	free(slot->rates);
 	free(slot->arrays);
 	pins_free(&slot->input_pins);
 	pins_free(&slot->gradient_pins);
@@ -74,4 +78,28 @@ const struct region *slot_region(const struct embeng *e, const struct replica *r
 				return regions[k];
 	}
 	return NULL;
+}
+
+static struct slot *older_of(struct slot *a, struct slot *b)
+{
+	return !a || b->order < a->order ? b : a;
+}
+
+struct slot *slot_oldest(struct embeng *e, uint32_t replica, enum slot_state state, bool serving)
+{
+	struct replica *r = &e->replicas[replica];
+	struct slot *found = NULL;
+
+	for (uint32_t i = 0; r->started && i < e->slot_count; i++) {
+		if (r->training[i].state == state)
+			found = older_of(found, &r->training[i]);
+		if (serving && r->serving[i].state == state)
+			found = older_of(found, &r->serving[i]);
+	}
+	return found;
+}
+
+struct slot *session_view(struct embeng *e, uint32_t replica)
+{
+	return slot_oldest(e, replica, SLOT_VIEW, false);
 }

@@ -67,7 +67,7 @@ static uint64_t choose_ahead(struct embeng *e)
 	for (size_t i = 0; i < e->model->table_count; i++) {
 		const struct table *t = &e->model->tables[i];
 
-		bytes += 4 * (uint64_t)t->rows * (uint64_t)t->dim * (1 + t->slot_count);
+		bytes += (uint64_t)t->rows * model_whole_row_bytes(t);
 	}
 	room = e->device->ops->room(e->device);
 	return (bytes < room ? bytes : room) / TABLES_SHARE;
@@ -122,12 +122,20 @@ static void choose_size(struct snapshot *s, uint64_t ns)
 	s->bytes = s->bytes > READ_BYTES_MOST ? READ_BYTES_MOST : s->bytes;
 }
 
-static int run_read(struct snapshot *s, const struct rows_chunk *chunk, const char **data)
+/* @rows: has the rows alone; the other fields are filled in here. */
+static int run_read(struct snapshot *s, int table, int slot, struct rows_chunk rows,
+		    const char **data)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 	uint64_t began = now_ns();
-	int ret = rows_chunk_run_in(s->e, &s->memory, chunk);
+	int ret;
 
+	rows.what = s->what;
+	rows.op = EMBENG_OP_SNAPSHOT_READ;
+	rows.arg = s->number;
+	rows.table = table;
+	rows.slot = slot;
+	ret = rows_chunk_run_in(s->e, &s->memory, &rows);
 	*data = rows_chunk_data_in(&s->memory);
 	choose_size(s, now_ns() - began);
 	prepare_rows(s);
@@ -140,34 +148,19 @@ static int run_read(struct snapshot *s, const struct rows_chunk *chunk, const ch
 int snapshot_read(struct snapshot *s, int table, int slot, const struct embeng_shard_rows *rows,
 		  const char **data)
 {
-	const struct rows_chunk chunk = {
-		.what = s->what,
-		.op = EMBENG_OP_SNAPSHOT_READ,
-		.arg = s->number,
-		.table = table,
-		.slot = slot,
-		.first = (uint64_t)rows->first,
-		.stride = (uint64_t)rows->stride,
-		.count = (uint64_t)rows->count,
-	};
+	const struct rows_chunk chunk = {.first = (uint64_t)rows->first,
+					 .stride = (uint64_t)rows->stride,
+					 .count = (uint64_t)rows->count};
 
-	return run_read(s, &chunk, data);
+	return run_read(s, table, slot, chunk, data);
 }
 
 int snapshot_pick(struct snapshot *s, int table, int slot, const uint64_t *rows, uint64_t count,
 		  const char **data)
 {
-	const struct rows_chunk chunk = {
-		.what = s->what,
-		.op = EMBENG_OP_SNAPSHOT_READ,
-		.arg = s->number,
-		.table = table,
-		.slot = slot,
-		.ids = rows,
-		.count = count,
-	};
+	const struct rows_chunk chunk = {.ids = rows, .count = count};
 
-	return run_read(s, &chunk, data);
+	return run_read(s, table, slot, chunk, data);
 }
 
 static void let_go(struct snapshot *s, uint64_t tables)

@@ -25,8 +25,11 @@ static int may_submit(struct embeng *e, const struct embeng_cmd *cmd)
 {
 	int ret = 0;
 
-	if (cmd->opcode == EMBENG_OP_UPDATE)
+	if (cmd->opcode == EMBENG_OP_UPDATE) {
+		e->shut_out++;
 		ret = wait_until(e, gate_open, NULL, deadline_never());
+		e->shut_out--;
+	}
 	/* The ring of a lost device takes commands that nobody should run. */
 	return ret ? ret : session_lost(e);
 }

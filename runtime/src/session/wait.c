@@ -25,8 +25,8 @@ struct deadline deadline_in(int64_t timeout_ns)
 	if (!timeout_ns)
 		return (struct deadline){.poll = true, .at = UINT64_MAX};
 	if (timeout_ns < 0 || __builtin_add_overflow(now_ns(), (uint64_t)timeout_ns, &at))
-		return deadline_never();
-	return (struct deadline){.at = at};
+		at = UINT64_MAX;
+	return (struct deadline){.program = true, .at = at};
 }
 
 struct deadline deadline_never(void)
@@ -142,6 +142,43 @@ static bool move_once(struct embeng *e, uint32_t seen, bool armed, struct deadli
 	return false;
 }
 
+/* Sets one number alone, and so may be called by a signal handler. */
+void embeng_interrupt(struct embeng *e, int on)
+{
+	if (e)
+		__atomic_store_n(&e->interrupted, on != 0, __ATOMIC_RELAXED);
+}
+
+static int check_interrupt(struct embeng *e, struct deadline deadline)
+{
+	if (!deadline.program || !__atomic_load_n(&e->interrupted, __ATOMIC_RELAXED))
+		return 0;
+	return fail(-EINTR,
+		    "the wait was ended by embeng_interrupt(); nothing is lost: turn it off, "
+		    "and call again to go on");
+}
+
+/*
+ * A wait without a limit for gradients of a view that this very thread dequeued: it would never
+ * end, unless another thread gave them.
+ */
+static bool waits_for_itself(struct embeng *e, bool still, struct deadline deadline)
+{
+	struct slot *view;
+
+	if (!still || !deadline.program || deadline.lookups || deadline.at != UINT64_MAX)
+		return false;
+	view = missing_view(e);
+	return view && pthread_equal(view->viewer, pthread_self());
+}
+
+const char *wait_advice(int ret)
+{
+	return ret == -EDEADLK ? "; this thread has its view: apply gradients or discard it "
+				 "first, or set a timeout if another thread does"
+			       : "";
+}
+
 static int check_deadline(bool still, struct deadline deadline)
 {
 	if (deadline.poll)
@@ -179,6 +216,9 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 		ret = session_lost(e);
 		if (ret && is_settled(e, ready, arg))
 			return 0;
+		ret = ret ? ret : check_interrupt(e, deadline);
+		if (!ret && waits_for_itself(e, still, deadline))
+			ret = -EDEADLK;
 		ret = ret ? ret : check_deadline(still, deadline);
 		if (ret)
 			return ret;

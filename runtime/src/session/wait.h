@@ -6,8 +6,10 @@
 #include "session.h"
 
 struct deadline {
-	bool poll;   /* stop waiting when the engine reports that nothing can move */
-	uint64_t at; /* monotonic ns; UINT64_MAX: never */
+	bool poll;    /* stop waiting when the engine reports that nothing can move */
+	bool program; /* the wait may be for what the program does: embeng_interrupt() ends it */
+	bool lookups; /* it is for lookups of other replicas, and for no gradients */
+	uint64_t at;  /* monotonic ns; UINT64_MAX: never */
 };
 
 /* Makes a deadline from a timeout of the public interface: 0 polls, negative is no limit. */
@@ -20,11 +22,20 @@ bool deadline_is_never(struct deadline deadline);
  * wait_until() - run and wait until @ready says so
  *
  * e->lock is held at the call and at the return, not in between; @ready is called
- * with it. Return: 0, -ETIME (no sentence: the caller knows what is missing), or
- * -ENODEV or -ESHUTDOWN with one.
+ * with it. Return: 0, -ETIME or -EDEADLK (no sentence: the caller knows what is missing), or
+ * -EINTR, -ENODEV or -ESHUTDOWN with one.
  */
 int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg,
 	       struct deadline deadline);
+
+/* Whether wait_until() returned an error that has no sentence yet. */
+static inline bool wait_is_over(int ret)
+{
+	return ret == -ETIME || ret == -EDEADLK;
+}
+
+/* The end of the sentence of such an error: advice, or nothing. */
+const char *wait_advice(int ret);
 
 /*
  * Checks a command that has ended. Return: 0; if it was aborted, the result of session_lost(), once

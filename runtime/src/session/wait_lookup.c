@@ -7,14 +7,16 @@
 #include "wait.h"
 
 /* Says what this lookup waits for, from the device's report or else from the counts of steps. */
-static int report_late(struct embeng *e, const struct slot *slot)
+static int report_late(struct embeng *e, const struct slot *slot, int late)
 {
 	struct replica *r = &e->replicas[slot->replica];
 	char missing[128];
 
 	if (slot->mode != EMBENG_TRAIN || !reported_part(&r->input, missing, sizeof(missing)))
 		missing_part(e, missing, sizeof(missing));
-	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
+	return fail(late, "replica %u: %s; missing is %s%s", slot->replica,
+		    late == -ETIME ? "deadline passed" : "the lookup would wait for ever", missing,
+		    wait_advice(late));
 }
 
 /* Behind an update that failed no lookup is ever done. */
@@ -33,8 +35,8 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 
 	if (!ret && !slot->lookup.done)
 		return session_failed(e);
-	if (ret == -ETIME)
-		return report_late(e, slot);
+	if (wait_is_over(ret))
+		return report_late(e, slot, ret);
 	if (ret || !slot->lookup.status)
 		return ret;
 	fence_forget(slot);

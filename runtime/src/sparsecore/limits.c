@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "embeng/preprocess.h"
 
 #define ALIGN 8u
 

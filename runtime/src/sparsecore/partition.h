@@ -4,6 +4,7 @@
 #define EMBENG_PARTITIONING_H
 
 #include "session/session.h"
+#include "embeng/stacking.h"
 
 /* A feature of the stack. */
 struct place {

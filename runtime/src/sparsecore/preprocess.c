@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "partition.h"
+#include "embeng/preprocess.h"
 
 #define WHAT "embeng_preprocess"
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
+#include "embeng/stacking.h"
 
 #define STACK_COLUMNS 8 /* rows are padded to a multiple of this many columns */
 #define STACK_ROWS 8	/* a table's rows on each core are padded to a multiple of this */

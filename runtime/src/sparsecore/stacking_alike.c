@@ -5,6 +5,8 @@
  *
  * Only arguments are read; no lock is needed.
  */
+#include <string.h>
+
 #include "model/optimizer.h"
 #include "stacking.h"
 
@@ -24,7 +26,9 @@ static bool same_options(const struct embeng_optimizer *a, const struct embeng_o
 	       same_limit(a->has_clip_weight_max, a->clip_weight_max, b->has_clip_weight_max,
 			  b->clip_weight_max) &&
 	       a->weight_decay_factor == b->weight_decay_factor &&
-	       !a->multiply_weight_decay_by_rate == !b->multiply_weight_decay_by_rate;
+	       !a->multiply_weight_decay_by_rate == !b->multiply_weight_decay_by_rate &&
+	       !a->weight_decay_in_gradient == !b->weight_decay_in_gradient &&
+	       !a->scale_by_frequency == !b->scale_by_frequency && a->max_norm == b->max_norm;
 }
 
 bool same_optimizer(const struct table *a, const struct table *b)
@@ -34,7 +38,7 @@ bool same_optimizer(const struct table *a, const struct table *b)
 
 	if (one->kind != other->kind || a->rate != b->rate || a->step_rate != b->step_rate ||
 	    (a->rate < 0 && one->learning_rate != other->learning_rate) ||
-	    !same_options(one, other))
+	    memcmp(a->dynamic, b->dynamic, sizeof(a->dynamic)) != 0 || !same_options(one, other))
 		return false;
 	for (size_t i = 0; i < info->key_count; i++) {
 		if (optimizer_value(one, &info->keys[i]) != optimizer_value(other, &info->keys[i]))

@@ -26,6 +26,11 @@ static int pad_table(const struct stacker *s, size_t index)
 	const struct table *t = &s->model->tables[index];
 	struct stackable *to = &s->tables[index];
 
+	if (t->combiner == EMBENG_MAX)
+		return fail(-ENOTSUP,
+			    "table %s: its combiner is max, and a partitioned input only has gains "
+			    "for sums; give its ids as ragged, sparse or dense input",
+			    t->name);
 	if (!pad_to_multiple(t->rows, STACK_ROWS * (int64_t)s->options.sparse_cores, &to->height) ||
 	    !pad_to_multiple(t->dim, STACK_COLUMNS, &to->width))
 		return fail(-ERANGE,

@@ -17,7 +17,7 @@
 
 #define CELLS 4
 #define ROWS 320
-#define KINDS 19
+#define KINDS 21
 
 /* A row of a .Bl -column table, without the macros of its cells. */
 struct row {
@@ -200,7 +200,7 @@ static const char *const kinds[KINDS] = {
 	"sgd", "adagrad", "adagrad_momentum", "ftrl", "adam", "momentum", "lion", "rms_prop",
 	"centered_rms_prop", "adadelta", "proximal_adagrad", "assign", "laprop", "proximal_yogi",
 	"bounded_adagrad", "online_yogi", "frequency_estimator", "frequency_aware_adagrad",
-	"mdl_adagrad_light",
+	"mdl_adagrad_light", "rowwise_adagrad", "partial_rowwise_adam",
 };
 /* clang-format on */
 

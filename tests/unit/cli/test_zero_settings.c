@@ -7,6 +7,7 @@
 #include "json_help.h"
 #include "session_help.h"
 #include "suite.h"
+#include "embeng/tpu.h"
 
 #define BYTES 64
 #define NUMBERS (4 * 2)

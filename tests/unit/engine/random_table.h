@@ -40,7 +40,7 @@ static const struct {
 	float hyper[12][3]; /* any of each three will do */
 } random_optimizers[] = {
 	[REF_SGD] = { .kind = EMBENG_OPTIMIZER_SGD },
-	[REF_ADAGRAD] = { EMBENG_OPTIMIZER_ADAGRAD, 1, { 0.1f }, { { 0 } } },
+	[REF_ADAGRAD] = { EMBENG_OPTIMIZER_ADAGRAD, 1, { 0.1f }, { { 0, 0, 1e-3f } } },
 	[REF_ADAGRAD_MOMENTUM] = { EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, 2, { 0.0f, 0.0f },
 				   { { 0.0f, 0.9f, -0.25f }, { 0, 1, 0 }, { 2, 2, 3 },
 				     { 1.0f, 1.0f, 0.75f }, { 1e-10f, 1e-3f, 1 } } },
@@ -49,7 +49,7 @@ static const struct {
 			 { 0, 0.5f, 0 }, { 0, 1, 0 } } },
 	[REF_ADAM] = { EMBENG_OPTIMIZER_ADAM, 2, { 0.0f, 0.0f },
 		       { { 0.9f, 0.5f, 0.0f }, { 0.999f, 0.99f, 0.5f }, { 1e-7f, 1e-3f, 1 },
-			 { 1, 0, 1 }, { 0, 1, 1 } } },
+			 { 1, 0, 1 }, { 0, 1, 1 }, { 0, 1, 0 } } },
 	[REF_MOMENTUM] = { EMBENG_OPTIMIZER_MOMENTUM, 1, { 0 },
 			   { { 0.9f, -0.5f, 0.0f }, { 0, 1, 0 } } },
 	[REF_LION] = { EMBENG_OPTIMIZER_LION, 1, { 0 },

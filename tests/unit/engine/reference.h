@@ -201,7 +201,7 @@ static inline void ref_adam(const struct ref_table *t, float *w, float *m, float
 		double root = sqrt(1.0 - (double)powl(beta_2, step));
 
 		rate = (float)(rate * root / (1.0 - (double)powl(beta_1, step)));
-		epsilon = (float)(epsilon * root);
+		epsilon = t->hyper[5] != 0.0f ? epsilon : (float)(epsilon * root);
 	} else if (t->hyper[3] != 0.0f) {
 		*w = *w - rate * *m / sqrtf(*v + epsilon * epsilon);
 		return;
@@ -250,7 +250,7 @@ static inline void ref_optimize(struct ref_table *t, int64_t at, float g, float 
 		break;
 	case REF_ADAGRAD:
 		*first = *first + g * g;
-		*w = *w - rate * g / sqrtf(*first);
+		*w = *w - rate * g / (sqrtf(*first) + t->hyper[0]);
 		break;
 	case REF_ADAGRAD_MOMENTUM:
 		ref_adagrad_momentum(t, w, first, second, g, rate);

@@ -28,6 +28,19 @@ static void refused(struct direct *d, struct small_lookup l, struct expected e)
 	free(l.command);
 }
 
+START_TEST(test_rows_of_activations_do_not_overlap)
+{
+	struct small_model m = small_model(10, 2);
+	struct direct *d = small_open(&m, 1);
+	struct small_lookup l = small_lookup(d, &d->input[0], 1, ids, 3);
+
+	l.feature->activation_stride = 4;
+	l.feature->activations.length = 16;
+	refused(d, l, (struct expected){EMBENG_STATUS_STRIDE, EMBENG_FIELD_ACTIVATIONS, 0, 4, 8});
+	direct_free(d);
+}
+END_TEST
+
 START_TEST(test_every_rule_of_a_batch)
 {
 	struct small_model m = small_model(10, 1);
@@ -57,6 +70,15 @@ START_TEST(test_every_rule_of_a_batch)
 	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 4});
 	NEW().feature->form = 5;
 	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 5, 4});
+	NEW().feature->activation_stride = 6;
+	refused(d, l, (struct expected){EMBENG_STATUS_STRIDE, EMBENG_FIELD_ACTIVATIONS, 0, 6, 4});
+	NEW().feature->activation_stride = 2;
+	refused(d, l, (struct expected){EMBENG_STATUS_STRIDE, EMBENG_FIELD_ACTIVATIONS, 0, 2, 4});
+	NEW().feature->activation_stride = 8;
+	refused(d, l, (struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_ACTIVATIONS, 0, 12, 20});
+	NEW().feature->activation_stride = ~3ull;
+	refused(d, l,
+		(struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_ACTIVATIONS, 0, 12, ~0ull});
 	NEW().feature->id_width = 2;
 	refused(d, l, (struct expected){EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS, 0, 2, 8});
 	NEW().feature->id_width = 4;
@@ -70,6 +92,39 @@ START_TEST(test_every_rule_of_a_batch)
 	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, 0, 0, 0});
 	NEW().feature->reserved = 5;
 	refused(d, l, (struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 5, 0});
+	ck_assert_uint_eq(direct_do(d, NEW().command), 0);
+	direct_free(d);
+}
+END_TEST
+
+/* Neither weights nor the gains of stacks have a meaning for the largest number of rows. */
+START_TEST(test_max_takes_no_weights)
+{
+	static const u64 offsets[] = {0, 2, 3};
+	struct small_model m = small_model(10, 1);
+	struct small_lookup l;
+	struct direct *d;
+
+	m.table.combiner = EMBENG_COMBINER_MAX;
+	d = small_open(&m, 1);
+	for (int form = EMBENG_FORM_CSR; form <= EMBENG_FORM_POOLED; form += EMBENG_FORM_POOLED) {
+		NEW();
+		l.feature->form = (u8)form;
+		l.feature->offset_width = 8;
+		l.feature->sample_count = 2;
+		memcpy(direct_memory(d, sizeof(offsets), &l.feature->offsets), offsets,
+		       sizeof(offsets));
+		l.feature->activations.length = 8;
+		direct_memory(d, 12, &l.feature->weights);
+		refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, 0, 0, 0});
+	}
+	NEW();
+	*l.feature = (struct embeng_lookup_feature){.form = EMBENG_FORM_PARTITIONED,
+						    .sample_count = 3,
+						    .activations = l.feature->activations};
+	refused(d, l,
+		(struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_GAINS, 0,
+				  EMBENG_FORM_PARTITIONED, EMBENG_FORM_POOLED});
 	ck_assert_uint_eq(direct_do(d, NEW().command), 0);
 	direct_free(d);
 }
@@ -136,9 +191,12 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {test_every_rule_of_a_batch,
+	const TTest *const tests[] = {test_rows_of_activations_do_not_overlap,
+				      test_every_rule_of_a_batch,
+				      test_max_takes_no_weights,
 				      test_offsets_run_from_zero_to_the_count,
-				      test_bytes_of_commands, NULL};
+				      test_bytes_of_commands,
+				      NULL};
 
 	return direct_main("batch", tests);
 }

@@ -74,7 +74,6 @@ START_TEST(test_engine)
 	m.engine.flags = 0;
 	REFUSE_ENGINE(table_count, caps.tables + 1, caps.tables);
 	REFUSE_ENGINE(feature_count, caps.model_features + 1, caps.model_features);
-	REFUSE_ENGINE(rate_count, caps.tables + 1, caps.tables);
 	REFUSE_ENGINE(step_depth, caps.step_depth + 1, caps.step_depth);
 	caps.features = 0;
 	m.engine.flags = EMBENG_ENGINE_PIPELINING;
@@ -98,10 +97,11 @@ START_TEST(test_table)
 	REFUSE_TABLE(rows, 1ull << 63, U64_MAX >> 1);
 	REFUSE_TABLE(dim, 0, 1);
 	REFUSE_TABLE(dim, caps.dim + 1, caps.dim);
-	REFUSE_TABLE(combiner, 3, caps.combiners);
+	REFUSE_TABLE(combiner, 4, caps.combiners);
 	REFUSE_TABLE(combiner, 33, caps.combiners);
 	REFUSE_TABLE(out_of_range, 4, EMBENG_OUT_OF_RANGE_ZERO);
-	REFUSE_TABLE(reserved, 2, 0);
+	REFUSE_TABLE(max_norm, 0x7f800000, 0x7f7fffff);
+	REFUSE_TABLE(max_norm, 0xbf800000, 0);
 	REFUSE_TABLE(step_rate, 1, 0);
 }
 END_TEST
@@ -110,20 +110,31 @@ END_TEST
 START_TEST(test_flags)
 {
 	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE |
-		    EMBENG_TABLE_RATE_DYNAMIC;
+		    EMBENG_TABLE_RATE_DYNAMIC | EMBENG_TABLE_DECAY_GRADIENT |
+		    EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC | EMBENG_TABLE_CLIP_GRADIENT_MIN_DYNAMIC |
+		    EMBENG_TABLE_CLIP_GRADIENT_MAX_DYNAMIC | EMBENG_TABLE_CLIP_WEIGHT_MIN_DYNAMIC |
+		    EMBENG_TABLE_CLIP_WEIGHT_MAX_DYNAMIC | EMBENG_TABLE_MAX_NORM_DYNAMIC;
+	u32 adams = flags | 0x3fu << 16, sums = flags | EMBENG_TABLE_BY_FREQUENCY;
 	struct small_model m = small_model(10, 4);
 
-	REFUSE_TABLE(flags, 16, flags);
-	REFUSE_TABLE(flags, 32, flags);
-	REFUSE_TABLE(flags, EMBENG_TABLE_NON_LAZY, flags);
-	REFUSE_TABLE(flags, 16 | EMBENG_TABLE_ACCUMULATE, flags | EMBENG_TABLE_NON_LAZY);
+	REFUSE_TABLE(flags, 16, adams);
+	REFUSE_TABLE(flags, 1u << 13, adams);
+	REFUSE_TABLE(flags, 1u << 22, adams);
+	REFUSE_TABLE(flags, EMBENG_TABLE_BY_FREQUENCY, adams);
+	REFUSE_TABLE(flags, EMBENG_TABLE_DECAY_GRADIENT | EMBENG_TABLE_DECAY_BY_RATE,
+		     adams & ~EMBENG_TABLE_DECAY_GRADIENT);
+	REFUSE_TABLE(flags, EMBENG_TABLE_NON_LAZY, adams);
+	REFUSE_TABLE(flags, 16 | EMBENG_TABLE_ACCUMULATE,
+		     adams | EMBENG_TABLE_BY_FREQUENCY | EMBENG_TABLE_NON_LAZY);
 	m.table.flags |= EMBENG_TABLE_NON_LAZY;
-	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags, flags);
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags, sums);
 	m.table.optimizer = EMBENG_OPTIMIZER_LION;
 	m.table.slot_count = 1;
 	taken(&m);
 	m.table.flags &= ~EMBENG_TABLE_ACCUMULATE;
-	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags, flags);
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags,
+		flags | EMBENG_TABLE_HYPERPARAMETER_DYNAMIC(0) |
+			EMBENG_TABLE_HYPERPARAMETER_DYNAMIC(1));
 }
 END_TEST
 
@@ -294,11 +305,12 @@ static const struct kind {
 } kinds[] = {
 	{ EMBENG_OPTIMIZER_NONE, 0, 0, { ANY } },
 	{ EMBENG_OPTIMIZER_SGD, 0, 0, { ANY } },
-	{ EMBENG_OPTIMIZER_ADAGRAD, 1, 0, { ANY } },
+	{ EMBENG_OPTIMIZER_ADAGRAD, 1, 1, { FROM_ZERO } },
 	{ EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, 2, 5,
 	  { ANY, SWITCH, ABOVE_ZERO, UP_TO_ONE, ABOVE_ZERO } },
 	{ EMBENG_OPTIMIZER_FTRL, 2, 5, { UP_TO_ZERO, FROM_ZERO, FROM_ZERO, FROM_ZERO, SWITCH } },
-	{ EMBENG_OPTIMIZER_ADAM, 2, 5, { BELOW_ONE, BELOW_ONE, ABOVE_ZERO, SWITCH, SWITCH } },
+	{ EMBENG_OPTIMIZER_ADAM, 2, 6,
+	  { BELOW_ONE, BELOW_ONE, ABOVE_ZERO, SWITCH, SWITCH, SWITCH } },
 	{ EMBENG_OPTIMIZER_MOMENTUM, 1, 2, { ANY, SWITCH } },
 	{ EMBENG_OPTIMIZER_LION, 1, 2, { BELOW_ONE, BELOW_ONE } },
 	{ EMBENG_OPTIMIZER_RMS_PROP, 2, 3, { UP_TO_ONE, ANY, ABOVE_ZERO } },
@@ -317,6 +329,8 @@ static const struct kind {
 	{ EMBENG_OPTIMIZER_MDL_ADAGRAD_LIGHT, 3, 12,
 	  { FROM_ZERO, UP_TO_ZERO, ANY, FROM_ZERO, FROM_ZERO, UP_TO_ONE, UP_TO_ONE, FROM_ZERO,
 	    FROM_ZERO, FROM_ZERO, SWITCH, SWITCH } },
+	{ EMBENG_OPTIMIZER_ROWWISE_ADAGRAD, 1, 2, { ABOVE_ZERO, SWITCH } },
+	{ EMBENG_OPTIMIZER_PARTIAL_ROWWISE_ADAM, 2, 3, { BELOW_ONE, BELOW_ONE, ABOVE_ZERO } },
 };
 /* clang-format on */
 

@@ -403,12 +403,14 @@ START_TEST(test_models_beyond_the_device)
 	REFUSE_BLOB(m.engine.flags = 8, ENGINE_AT + IN(engine, flags), 8, 7);
 	REFUSE_BLOB(m.engine.table_count = 65, ENGINE_AT + IN(engine, table_count), 65, 64);
 	REFUSE_BLOB(m.engine.feature_count = 65, ENGINE_AT + IN(engine, feature_count), 65, 64);
-	REFUSE_BLOB(m.engine.rate_count = 65, ENGINE_AT + IN(engine, rate_count), 65, 64);
+	REFUSE_BLOB(m.engine.rate_count = 64 * 24 + 1, ENGINE_AT + IN(engine, rate_count),
+		    64 * 24 + 1, 64 * 24);
 	REFUSE_BLOB(m.engine.step_depth = 5, ENGINE_AT + IN(engine, step_depth), 5, 4);
 	REFUSE_BLOB(m.table.rows = 1ull << 63, TABLE_AT + IN(table, rows), 1ull << 63,
 		    U64_MAX >> 1);
 	REFUSE_BLOB(m.table.dim = 0, TABLE_AT + IN(table, dim), 0, 1);
-	REFUSE_BLOB(m.table.reserved = 3, TABLE_AT + IN(table, reserved), 3, 0);
+	REFUSE_BLOB(m.table.max_norm = 0x7f800000, TABLE_AT + IN(table, max_norm), 0x7f800000,
+		    0x7f7fffff);
 	REFUSE_BLOB(m.table.weight_decay = 0x7fc00000, TABLE_AT + IN(table, weight_decay),
 		    0x7fc00000, 0x7f7fffff);
 	REFUSE_BLOB(m.table.clip_gradient_max = 0x7fc00000, TABLE_AT + IN(table, clip_gradient_max),

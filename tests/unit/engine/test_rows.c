@@ -54,6 +54,54 @@ START_TEST(test_rows_by_list_keep_the_later_one)
 }
 END_TEST
 
+/* A slot of one number: a row of data is one number, in lists, fills and faults. */
+START_TEST(test_rows_of_one_number)
+{
+	struct small_model m = small_model(10, 3);
+	struct command *command;
+	struct embeng_rows *rows;
+	float values[] = {1, 2, -3}, *data;
+	u64 ids[] = {4, 9, 7};
+	struct direct *d;
+
+	m.table.optimizer = EMBENG_OPTIMIZER_ROWWISE_ADAGRAD;
+	m.table.slot_count = 1;
+	m.table.slot_start[0] = m.table.hyperparameter[0] = 0x3f800000;
+	d = small_open(&m, 2);
+	for (int bad = 1; bad >= 0; bad--) {
+		command = direct_command(&d->transfer, EMBENG_OP_ROWS_WRITE);
+		rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
+		rows->slot = 1;
+		rows->count = 2 + bad;
+		memcpy(direct_memory(d, 8 * rows->count, &rows->ids), ids, 8 * rows->count);
+		memcpy(direct_memory(d, 4 * rows->count, &rows->data), values, 4 * rows->count);
+		if (!bad) {
+			ck_assert_uint_eq(direct_do(d, command), 0);
+			continue;
+		}
+		ck_assert_int_eq(direct_submit(d, command), VERDICT_READY);
+		ck_assert_int_eq(direct_try(d, command), VERDICT_FAILED);
+		ck_assert_uint_eq(command->fault.status, EMBENG_STATUS_NUMBER);
+		ck_assert_uint_eq(command->fault.element, 2);
+		free(command);
+	}
+	command = direct_command(&d->transfer, EMBENG_OP_ROWS_FILL);
+	rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
+	rows->slot = 1;
+	rows->first = 5;
+	rows->count = 2;
+	rows->a = 0x40a00000;
+	ck_assert_uint_eq(direct_do(d, command), 0);
+	ck_assert_uint_eq(direct_rows(d, EMBENG_OP_ROWS_READ, 0, 1, 0, 10, (void **)&data), 0);
+	for (u32 i = 0; i < 10; i++)
+		ck_assert(data[i] == (i == 4 ? 1 : i == 5 || i == 6 ? 5 : i == 9 ? 2 : 1));
+	ck_assert_uint_eq(direct_rows(d, EMBENG_OP_ROWS_READ, 0, 0, 0, 10, (void **)&data), 0);
+	for (u32 i = 0; i < 30; i++)
+		ck_assert(data[i] == 0);
+	direct_free(d);
+}
+END_TEST
+
 START_TEST(test_nothing_is_written_when_a_row_is_outside)
 {
 	struct small_model m = small_model(10, 1);
@@ -102,8 +150,10 @@ int main(void)
 {
 	const TTest *const tests[] = {test_a_table_of_2_to_33_rows,
 				      test_rows_by_list_keep_the_later_one,
+				      test_rows_of_one_number,
 				      test_nothing_is_written_when_a_row_is_outside,
-				      test_what_does_not_fit_says_how_much, NULL};
+				      test_what_does_not_fit_says_how_much,
+				      NULL};
 
 	return direct_main("rows", tests);
 }

@@ -17,6 +17,17 @@ static struct small_model adagrad_model(u64 rows, u32 dim)
 	return m;
 }
 
+static struct small_model rowwise_model(u64 rows, u32 dim)
+{
+	struct small_model m = small_model(rows, dim);
+
+	m.table.optimizer = EMBENG_OPTIMIZER_ROWWISE_ADAGRAD;
+	m.table.slot_count = 1;
+	m.table.slot_start[0] = 0x3f800000;
+	m.table.hyperparameter[0] = 0x3f800000;
+	return m;
+}
+
 static struct small_model restless_adam(u64 rows, u32 dim)
 {
 	static const float hyper[] = {0.9f, 0.99f, 1e-3f, 0, 1};
@@ -68,11 +79,11 @@ static u16 read_rows(struct direct *d, u16 opcode, u32 number, u32 slot, void **
 {
 	struct command *command = direct_command(&d->transfer, opcode);
 	struct embeng_rows *rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
-	const struct embeng_record_table *t = &d->context.model->tables[0].record;
+	const struct table *t = &d->context.model->tables[0];
 
 	rows->slot = slot;
-	rows->count = t->rows;
-	*data = direct_memory(d, t->rows * t->dim * 4, &rows->data);
+	rows->count = t->record.rows;
+	*data = direct_memory(d, table_array_bytes(t, slot), &rows->data);
 	if (opcode == EMBENG_OP_SNAPSHOT_READ)
 		command->cmd.arg = number;
 	else
@@ -91,11 +102,11 @@ static void *live(struct direct *d, u32 slot)
 
 static void expect_snapshot(struct direct *d, u32 number, u32 slot, const void *want)
 {
-	const struct embeng_record_table *t = &d->context.model->tables[0].record;
+	u64 bytes = table_array_bytes(&d->context.model->tables[0], slot);
 	void *data;
 
 	ck_assert_uint_eq(read_rows(d, EMBENG_OP_SNAPSHOT_READ, number, slot, &data), 0);
-	ck_assert_int_eq(memcmp(data, want, t->rows * t->dim * 4), 0);
+	ck_assert_int_eq(memcmp(data, want, bytes), 0);
 }
 
 /* A step of ids that begin at row @first and lie @stride apart; one in three is row 7, the hot one. */
@@ -116,10 +127,10 @@ static void step(struct direct *d, u64 number, u64 first, u64 stride)
 /* Copies that outlive the arena's next use. */
 static void *copy_of(struct direct *d, u32 slot)
 {
-	const struct embeng_record_table *t = &d->context.model->tables[0].record;
-	void *copy = malloc(t->rows * t->dim * 4);
+	u64 bytes = table_array_bytes(&d->context.model->tables[0], slot);
+	void *copy = malloc(bytes);
 
-	memcpy(copy, live(d, slot), t->rows * t->dim * 4);
+	memcpy(copy, live(d, slot), bytes);
 	return copy;
 }
 
@@ -140,7 +151,8 @@ static void steps_are_not_seen(struct small_model m, u32 cores)
 		expect_snapshot(d, number, 1, slot);
 	}
 	ck_assert_int_ne(memcmp(live(d, 0), data, ROWS * DIM * 4), 0);
-	ck_assert_int_ne(memcmp(live(d, 1), slot, ROWS * DIM * 4), 0);
+	ck_assert_int_ne(memcmp(live(d, 1), slot, table_array_bytes(d->context.model->tables, 1)),
+			 0);
 	ck_assert_uint_eq(end(d, number, 1), 0);
 	free(data);
 	free(slot);
@@ -151,6 +163,13 @@ START_TEST(test_steps_are_not_seen)
 {
 	steps_are_not_seen(adagrad_model(ROWS, DIM), 1);
 	steps_are_not_seen(adagrad_model(ROWS, DIM), 3);
+}
+END_TEST
+
+START_TEST(test_steps_are_not_seen_in_a_slot_of_one_number)
+{
+	steps_are_not_seen(rowwise_model(ROWS, DIM), 1);
+	steps_are_not_seen(rowwise_model(ROWS, DIM), 3);
 }
 END_TEST
 
@@ -184,7 +203,7 @@ static u16 write_some(struct direct *d, u16 opcode, u32 slot, bool list)
 {
 	struct command *command = direct_command(&d->transfer, opcode);
 	struct embeng_rows *rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
-	u32 dim = d->context.model->tables[0].record.dim;
+	u32 width = table_width(&d->context.model->tables[0], slot);
 	u64 *ids;
 
 	rows->slot = slot;
@@ -197,17 +216,16 @@ static u16 write_some(struct direct *d, u16 opcode, u32 slot, bool list)
 		rows->first = 3;
 	}
 	if (opcode == EMBENG_OP_ROWS_WRITE)
-		memset(direct_memory(d, rows->count * dim * 4, &rows->data), 0x40,
-		       rows->count * dim * 4);
+		memset(direct_memory(d, rows->count * width * 4, &rows->data), 0x40,
+		       rows->count * width * 4);
 	else
 		rows->a = rows->b = 0x40000000;
 	command->cmd.after = d->context.model->applied;
 	return direct_do(d, command);
 }
 
-START_TEST(test_writes_are_not_seen)
+static void writes_are_not_seen(struct small_model m)
 {
-	struct small_model m = adagrad_model(10, 3);
 	struct direct *d = small_open(&m, 2);
 	void *data = live(d, 0), *slot = live(d, 1);
 	u32 number = must_begin(d);
@@ -220,6 +238,12 @@ START_TEST(test_writes_are_not_seen)
 	expect_snapshot(d, number, 0, data);
 	expect_snapshot(d, number, 1, slot);
 	direct_free(d);
+}
+
+START_TEST(test_writes_are_not_seen)
+{
+	writes_are_not_seen(adagrad_model(10, 3));
+	writes_are_not_seen(rowwise_model(10, 3));
 }
 END_TEST
 
@@ -319,6 +343,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {test_steps_are_not_seen,
+				      test_steps_are_not_seen_in_a_slot_of_one_number,
 				      test_rows_that_no_id_names_are_not_seen_changing,
 				      test_steps_are_the_same,
 				      test_writes_are_not_seen,

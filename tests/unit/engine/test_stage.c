@@ -33,35 +33,36 @@ static u16 write_all(struct direct *d, u32 slot, u16 flags, float value)
 {
 	struct command *command = direct_command(&d->transfer, EMBENG_OP_ROWS_WRITE);
 	struct embeng_rows *rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
-	const struct embeng_record_table *t = &d->context.model->tables[0].record;
-	float *data = direct_memory(d, t->rows * t->dim * 4, &rows->data);
+	const struct table *t = &d->context.model->tables[0];
+	u64 bytes = table_array_bytes(t, slot);
+	float *data = direct_memory(d, bytes, &rows->data);
 
 	rows->slot = slot;
-	rows->count = t->rows;
+	rows->count = t->record.rows;
 	command->cmd.flags = flags;
 	command->cmd.after = d->context.model->applied;
-	for (u64 i = 0; i < t->rows * t->dim; i++)
+	for (u64 i = 0; i < bytes / 4; i++)
 		data[i] = value;
 	return direct_do(d, command);
 }
 
 static void expect_all(struct direct *d, u32 slot, float value)
 {
-	const struct embeng_record_table *t = &d->context.model->tables[0].record;
+	const struct table *t = &d->context.model->tables[0];
+	u64 rows = t->record.rows;
 	float *data;
 
-	ck_assert_uint_eq(direct_rows(d, EMBENG_OP_ROWS_READ, 0, slot, 0, t->rows, (void **)&data),
-			  0);
-	for (u64 i = 0; i < t->rows * t->dim; i++)
+	ck_assert_uint_eq(direct_rows(d, EMBENG_OP_ROWS_READ, 0, slot, 0, rows, (void **)&data), 0);
+	for (u64 i = 0; i < rows * table_width(t, slot); i++)
 		ck_assert_msg(data[i] == value, "%a, expected %a", (double)data[i], (double)value);
 }
 
-START_TEST(test_commit_swaps_all_staged_copies_at_once)
+static void commit_swaps(struct small_model m, u64 bytes)
 {
-	struct small_model m = adagrad_model(10, 3);
 	struct direct *d = small_open(&m, 2);
 	u64 used = d->engine.table_memory_used;
 
+	ck_assert_uint_eq(used, bytes);
 	ck_assert_uint_eq(write_all(d, 0, 0, 5), 0);
 	ck_assert_uint_eq(stage(d, EMBENG_STAGE_BEGIN, 0), 0);
 	ck_assert_uint_eq(stage(d, EMBENG_STAGE_BEGIN, 1), 0);
@@ -75,6 +76,16 @@ START_TEST(test_commit_swaps_all_staged_copies_at_once)
 	expect_all(d, 1, 8);
 	ck_assert_uint_eq(d->engine.table_memory_used, used);
 	direct_free(d);
+}
+
+START_TEST(test_commit_swaps_all_staged_copies_at_once)
+{
+	struct small_model m = adagrad_model(10, 3);
+
+	commit_swaps(m, 10 * (12 + 12));
+	m.table.optimizer = EMBENG_OPTIMIZER_ROWWISE_ADAGRAD;
+	m.table.hyperparameter[0] = 0x3f800000;
+	commit_swaps(m, 10 * (12 + 4));
 }
 END_TEST
 
@@ -151,6 +162,10 @@ START_TEST(test_no_space_says_how_much)
 	ck_assert_uint_eq(command->fault.limit, 40);
 	free(command);
 	ck_assert_uint_eq(d->engine.table_memory_used, 3 * 120);
+	/* As much as there is can be taken, and is counted. */
+	d->engine.caps.table_memory = 4 * 120;
+	ck_assert_uint_eq(stage(d, EMBENG_STAGE_BEGIN, 1), 0);
+	ck_assert_uint_eq(d->engine.table_memory_used, 4 * 120);
 	direct_free(d);
 }
 END_TEST

@@ -206,6 +206,68 @@ START_TEST(test_a_failed_lookup_can_be_given_again)
 }
 END_TEST
 
+static enum verdict admit(struct direct *d, struct command *command)
+{
+	enum verdict verdict;
+
+	port_lock(d->engine.lock);
+	verdict = model_admit(command, &d->wait);
+	port_unlock(d->engine.lock);
+	return verdict;
+}
+
+static void refuse(struct direct *d, struct command *command)
+{
+	fault_set(&command->fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, 0, 0, 0, 0);
+	port_lock(d->engine.lock);
+	model_commit(command, EMBENG_STATUS_ID);
+	port_unlock(d->engine.lock);
+}
+
+/* Two queues of a replica: the second waits until it is known what becomes of the first. */
+static void accept_two(bool updates)
+{
+	struct direct *d = open_model(1, false);
+	struct command *pair[2];
+
+	look(d, 0, 1);
+	for (u32 i = 0; i < 2; i++)
+		pair[i] = updates ? small_update(d, 0, 1, 2, -1)
+				  : small_lookup(d, &d->input[0], 2, ids, 2).command;
+	ck_assert_int_eq(admit(d, pair[0]), VERDICT_READY);
+	ck_assert_int_eq(admit(d, pair[1]), VERDICT_WAIT);
+	expect_wait(d, EMBENG_WAIT_NOTHING, 0, 0);
+	refuse(d, pair[0]);
+	ck_assert_int_eq(admit(d, pair[1]), VERDICT_READY);
+	refuse(d, pair[1]);
+	free(pair[0]);
+	free(pair[1]);
+	direct_free(d);
+}
+
+START_TEST(test_one_of_a_replica_is_accepted_at_a_time)
+{
+	accept_two(false);
+	accept_two(true);
+}
+END_TEST
+
+/* An update that was refused when it was to be accepted was not given. */
+START_TEST(test_a_refused_update_can_be_given_again)
+{
+	struct direct *d = open_model(1, false);
+	struct command *wrong;
+
+	look(d, 0, 1);
+	wrong = small_update(d, 0, 1, 2, -1);
+	wrong->cmd.desc.length -= 8;
+	ck_assert_uint_eq(direct_do(d, wrong), EMBENG_STATUS_LENGTH);
+	ck_assert_uint_eq(direct_do(d, small_update(d, 0, 1, 2, -1)), 0);
+	ck_assert(look(d, 0, 2) == 1.0f);
+	direct_free(d);
+}
+END_TEST
+
 START_TEST(test_unload_waits_for_users)
 {
 	struct direct *d = open_model(1, false);
@@ -235,6 +297,8 @@ int main(void)
 				      test_after_is_exact,
 				      test_a_failed_lookup_can_be_given_again,
 				      test_unload_waits_for_users,
+				      test_one_of_a_replica_is_accepted_at_a_time,
+				      test_a_refused_update_can_be_given_again,
 				      NULL};
 
 	return direct_main("step", tests);

@@ -332,6 +332,7 @@ START_TEST(test_each_step_has_its_own_rate)
 {
 	struct two_model m = two_model(1);
 	struct direct *d = two_open(&m);
+	float sum = -9.0f;
 
 	look(d, 0, 1);
 	ck_assert_uint_eq(direct_do(d, give(d, 0, 1, 0.5f).command), 0);
@@ -341,6 +342,16 @@ START_TEST(test_each_step_has_its_own_rate)
 	ck_assert_uint_eq(direct_do(d, give(d, 0, 2, 4.0f).command), 0);
 	expect_rows(d, 0, -9.0f, -4.5f);
 	expect_rows(d, 1, -2.0f, -1.0f);
+	/* Also those that stand where an applied step stood. */
+	for (u32 step = 3; step <= 8; step++) {
+		float rate = step % 2 ? 0.25f : 0.5f;
+
+		sum -= 2 * rate;
+		look(d, 0, step);
+		ck_assert_uint_eq(direct_do(d, give(d, 0, step, rate).command), 0);
+		expect_rows(d, 0, sum, sum / 2);
+		expect_rows(d, 1, -(float)step, -(float)step / 2);
+	}
 	direct_free(d);
 }
 END_TEST

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "engine/device/device.h"
 #include "suite.h"
@@ -85,6 +86,141 @@ START_TEST(two_callers_at_once)
 }
 END_TEST
 
+#define SHARING 20 /* more callers at once than a pool has room for */
+
+struct sharing {
+	struct engine engine;
+	u32 cores;
+};
+
+static void *share_pool(void *arg)
+{
+	struct sharing *s = arg;
+
+	run_jobs(&s->engine, s->cores, 100);
+	return NULL;
+}
+
+/* Devices of one pool: each job has its own device's number of workers at most. */
+START_TEST(devices_share_a_pool)
+{
+	struct pool *pool = pool_new();
+	struct sharing sharing[SHARING];
+	pthread_t threads[SHARING];
+	u32 i;
+
+	ck_assert_ptr_nonnull(pool);
+	for (i = 0; i < SHARING; i++) {
+		struct sharing *s = &sharing[i];
+
+		*s = (struct sharing){engine_of_pieces(), 1 + i % 6};
+		s->engine.pool = pool;
+		s->engine.workers = workers_new(&s->engine, s->cores, heartbeat_piece);
+		ck_assert_ptr_nonnull(s->engine.workers);
+	}
+	for (i = 0; i < SHARING; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, share_pool, &sharing[i]), 0);
+	for (i = 0; i < SHARING; i++) {
+		pthread_join(threads[i], NULL);
+		workers_free(sharing[i].engine.workers);
+		ck_assert_ptr_eq(sharing[i].engine.pool, pool);
+	}
+	pool_free(pool);
+}
+END_TEST
+
+#define PATIENCE_NS 5000000000ull
+
+/* A job in which each core has a part, however busy the machine is. */
+struct together {
+	u32 done;
+	bool helped;
+};
+
+/* The caller's tasks wait for a helper's first; a helper's take longer than the rest. */
+static void shared_task(void *arg, u64 number, u32 worker)
+{
+	u64 until = port_now_ns() + PATIENCE_NS;
+	struct together *t = arg;
+
+	(void)number;
+	if (worker) {
+		__atomic_store_n(&t->helped, true, __ATOMIC_SEQ_CST);
+		usleep(20000);
+	}
+	while (!__atomic_load_n(&t->helped, __ATOMIC_SEQ_CST) && port_now_ns() < until)
+		sched_yield();
+	__atomic_add_fetch(&t->done, 1, __ATOMIC_SEQ_CST);
+}
+
+/* In each job anew, and none is over before its last task is. */
+START_TEST(helpers_come_back)
+{
+	struct engine engine = engine_of_pieces();
+	struct workers *workers = workers_new(&engine, 2, heartbeat_piece);
+	struct context context = {.engine = &engine};
+	struct queue queue = {.context = &context};
+	struct command command = {.queue = &queue, .context = &context};
+
+	engine.workers = workers;
+	for (u32 job = 0; job < 3; job++) {
+		struct together t = {0};
+
+		ck_assert(workers_run(&command, shared_task, &t, 8, 100));
+		ck_assert_uint_eq(__atomic_load_n(&t.done, __ATOMIC_SEQ_CST), 8);
+		ck_assert(t.helped);
+	}
+	workers_free(workers);
+}
+END_TEST
+
+struct nested {
+	struct command *inner;
+	u32 outer[TASKS], done[TASKS], helped;
+};
+
+static void inner_task(void *arg, u64 number, u32 worker)
+{
+	struct nested *n = arg;
+
+	n->helped += worker != 0;
+	n->done[number]++;
+}
+
+static void outer_task(void *arg, u64 number, u32 worker)
+{
+	struct nested *n = arg;
+
+	if (!number)
+		workers_run(n->inner, inner_task, n, 16, 100);
+	(void)worker;
+	__atomic_add_fetch(&n->outer[number], 1, __ATOMIC_SEQ_CST);
+}
+
+/* A second command finds the helpers taken, and does its tasks alone. */
+START_TEST(helpers_work_for_one_command)
+{
+	struct engine engine = engine_of_pieces();
+	struct workers *workers = workers_new(&engine, 2, heartbeat_piece);
+	struct context context = {.engine = &engine};
+	struct queue queue = {.context = &context};
+	struct command command = {.queue = &queue, .context = &context}, inner = command;
+
+	engine.workers = workers;
+	for (u32 job = 0; job < 20; job++) {
+		struct nested n = {.inner = &inner};
+
+		ck_assert(workers_run(&command, outer_task, &n, 64, 100));
+		ck_assert_uint_eq(n.helped, 0);
+		for (u32 i = 0; i < TASKS; i++) {
+			ck_assert_uint_eq(n.outer[i], i < 64);
+			ck_assert_uint_eq(n.done[i], i < 16);
+		}
+	}
+	workers_free(workers);
+}
+END_TEST
+
 static void allow(const cpu_set_t *cpus)
 {
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
@@ -163,6 +299,9 @@ static void add(TCase *t)
 {
 	tcase_add_loop_test(t, every_task_is_done_once, 1, 8);
 	tcase_add_test(t, two_callers_at_once);
+	tcase_add_test(t, devices_share_a_pool);
+	tcase_add_test(t, helpers_come_back);
+	tcase_add_test(t, helpers_work_for_one_command);
 	tcase_add_loop_test(t, a_stopped_command_leaves_tasks_out, 1, 5);
 	tcase_add_test(t, knows_when_it_has_one_processor);
 }

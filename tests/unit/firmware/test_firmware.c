@@ -71,6 +71,24 @@ START_TEST(the_packed_image_is_good)
 }
 END_TEST
 
+/* Bytes that belong to nothing, though they are zeros. */
+START_TEST(nothing_stands_behind_the_last_section)
+{
+	u64 end = (TEST + sizeof(good_vector) + EMBENG_FW_ALIGN - 1) / EMBENG_FW_ALIGN *
+		  EMBENG_FW_ALIGN;
+
+	pack();
+	image = realloc(image, end + EMBENG_FW_ALIGN);
+	ck_assert_ptr_nonnull(image);
+	memset(image + length, 0, end + EMBENG_FW_ALIGN - length);
+	length = end + EMBENG_FW_ALIGN;
+	memcpy(image + HEADER(length), &(u64){end + EMBENG_FW_ALIGN}, sizeof(u64));
+	expect(GOOD_VERSION, EMBENG_BOOT_ERROR_SECTION, end);
+}
+END_TEST
+
+#define LAST_OF(type) (sizeof(((type *)0)->reserved) - 1)
+
 /* One value changed; hashes of sections are made right again unless the hash is the point. */
 static const struct {
 	u64 at;
@@ -83,6 +101,8 @@ static const struct {
 	{HEADER(format), 4, 2, EMBENG_BOOT_ERROR_FORMAT, HEADER(format)},
 	{HEADER(interface_major), 4, 9, EMBENG_BOOT_ERROR_INTERFACE, HEADER(interface_major)},
 	{HEADER(interface_minor), 4, 9, EMBENG_BOOT_ERROR_INTERFACE, HEADER(interface_minor)},
+	{HEADER(interface_minor), 4, EMBENG_INTERFACE_MINOR + 1, EMBENG_BOOT_ERROR_INTERFACE,
+	 HEADER(interface_minor)},
 	{HEADER(length), 8, STRINGS, EMBENG_BOOT_ERROR_LENGTH, HEADER(length)},
 	{HEADER(length), 8, TEST + 1024, EMBENG_BOOT_ERROR_LENGTH, HEADER(length)},
 	{HEADER(section_count), 4, 0, EMBENG_BOOT_ERROR_SECTION, HEADER(section_count)},
@@ -90,6 +110,11 @@ static const struct {
 	{HEADER(section_count), 4, 60, EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
 	{HEADER(section_stride), 4, 56, EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
 	{HEADER(section_stride), 4, 68, EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
+	/* They would end in the last bytes of the image if they began at its start. */
+	{HEADER(section_stride), 4, (TEST + sizeof(good_vector)) / 3 / 8 * 8,
+	 EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
+	{HEADER(reserved) + LAST_OF(struct embeng_fw_header), 1, 1, EMBENG_BOOT_ERROR_RESERVED,
+	 HEADER(reserved) + LAST_OF(struct embeng_fw_header)},
 	{HEADER(reserved) + 3, 1, 1, EMBENG_BOOT_ERROR_RESERVED, HEADER(reserved) + 3},
 	{ENTRY(0, offset), 8, PARAMETERS + 64, EMBENG_BOOT_ERROR_SECTION, ENTRY(0, offset)},
 	{ENTRY(1, offset), 8, PARAMETERS, EMBENG_BOOT_ERROR_SECTION, ENTRY(1, offset)},
@@ -102,6 +127,7 @@ static const struct {
 	{ENTRY(1, type), 4, EMBENG_FW_PARAMETERS, EMBENG_BOOT_ERROR_DUPLICATE, ENTRY(1, type)},
 	{ENTRY(2, type), 4, EMBENG_FW_STRINGS, EMBENG_BOOT_ERROR_DUPLICATE, ENTRY(2, type)},
 	{ENTRY(0, length), 8, 60, EMBENG_BOOT_ERROR_CONTENT, PARAMETERS},
+	{ENTRY(0, length), 8, sizeof(good_parameters) - 1, EMBENG_BOOT_ERROR_CONTENT, PARAMETERS},
 	{PARAMETER(step_depth), 4, 3, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(step_depth)},
 	{PARAMETER(step_depth), 4, 65, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(step_depth)},
 	{PARAMETER(contexts), 4, 0, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(contexts)},
@@ -114,6 +140,8 @@ static const struct {
 	{PARAMETER(heartbeat_ms), 4, 10001, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(heartbeat_ms)},
 	{PARAMETER(minimum_version), 8, GOOD_VERSION + 1, EMBENG_BOOT_ERROR_PARAMETER,
 	 PARAMETER(minimum_version)},
+	{PARAMETER(reserved) + LAST_OF(struct embeng_fw_parameters), 1, 1,
+	 EMBENG_BOOT_ERROR_RESERVED, PARAMETER(reserved) + LAST_OF(struct embeng_fw_parameters)},
 	{PARAMETER(reserved) + 5, 1, 1, EMBENG_BOOT_ERROR_RESERVED, PARAMETER(reserved) + 5},
 	{STRINGS + 3, 1, '\n', EMBENG_BOOT_ERROR_CONTENT, STRINGS + 3},
 	{STRINGS + 3, 1, 0x7f, EMBENG_BOOT_ERROR_CONTENT, STRINGS + 3},
@@ -279,6 +307,7 @@ END_TEST
 static void add(TCase *t)
 {
 	tcase_add_test(t, the_packed_image_is_good);
+	tcase_add_test(t, nothing_stands_behind_the_last_section);
 	tcase_add_loop_test(t, a_broken_image_is_refused_where_it_is_broken, 0,
 			    (int)(sizeof(broken) / sizeof(broken[0])));
 	tcase_add_test(t, a_wrong_hash_is_refused);

@@ -155,6 +155,16 @@ static inline size_t help_elements(const struct embeng_model *m, size_t table)
 	return (size_t)(c.vocabulary_size * c.dim);
 }
 
+/* Numbers of the parameters or of a slot. */
+static inline size_t help_numbers(const struct embeng_model *m, size_t table, size_t array)
+{
+	struct embeng_table_config c = {.size = sizeof(c)};
+
+	ck_assert_int_eq(embeng_model_get_table(m, table, &c), 0);
+	return (size_t)(c.vocabulary_size *
+			embeng_model_slot_width(m, (int)table, help_slot(m, table, array)));
+}
+
 static inline size_t help_rows(const struct embeng_model *m, size_t table)
 {
 	struct embeng_table_config c = {.size = sizeof(c)};
@@ -187,7 +197,7 @@ static inline void help_fill(struct embeng *e, uint32_t salt)
 		float *data = malloc(elements * sizeof(*data));
 
 		for (size_t a = 0; a <= embeng_model_slot_count(m, t); a++) {
-			for (size_t i = 0; i < elements; i++)
+			for (size_t i = 0; i < help_numbers(m, t, a); i++)
 				data[i] = help_value(t, a, i, salt);
 			help_expect_ok(embeng_rows_write(e, (int)t, help_slot(m, t, a), NULL,
 							 help_rows(m, t), data));
@@ -211,7 +221,7 @@ static inline void help_compare(const float *got, size_t elements, size_t table,
 static inline void help_expect_array(struct embeng *e, size_t table, size_t array, uint32_t salt)
 {
 	const struct embeng_model *m = embeng_get_model(e);
-	size_t elements = help_elements(m, table);
+	size_t elements = help_numbers(m, table, array);
 	float *data = malloc(elements * sizeof(*data));
 
 	help_expect_ok(embeng_rows_read(e, (int)table, help_slot(m, table, array), NULL,
@@ -242,7 +252,7 @@ static inline void help_expect_checkpoint(const struct embeng_checkpoint *c, uin
 		for (size_t a = 0; a <= embeng_model_slot_count(m, t); a++) {
 			help_expect_ok(embeng_checkpoint_read(c, (int)t, help_slot(m, t, a), 0,
 							      help_rows(m, t), data));
-			help_compare(data, elements, t, a, salt);
+			help_compare(data, help_numbers(m, t, a), t, a, salt);
 		}
 		free(data);
 	}
@@ -273,6 +283,17 @@ static inline struct embeng_checkpoint *help_checkpoint(const char *folder)
 
 	ck_assert_msg(!embeng_checkpoint_open(folder, &c, &error), "%s", error.text);
 	return c;
+}
+
+/* Reads a row of the first table in the checkpoint of @back saves ago, which is whole. */
+static inline void help_read_earlier(const char *folder, size_t back, int64_t row, float *data)
+{
+	struct embeng_checkpoint *c = NULL;
+
+	help_expect_ok(embeng_checkpoint_open_earlier(folder, back, &c, NULL));
+	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+	help_expect_ok(embeng_checkpoint_read(c, 0, NULL, row, 1, data));
+	embeng_checkpoint_close(c);
 }
 
 #endif

@@ -53,7 +53,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 		.step_depth = 4,
 		.ids = 1u << 24,
 		.samples = 1u << 24,
-		.combiners = 7,
+		.combiners = 15,
 #define DIRECT_OPTIMIZER(name, value) | 1u << (value)
 		.optimizers = 1u << EMBENG_OPTIMIZER_NONE EMBENG_OPTIMIZER_TABLE(DIRECT_OPTIMIZER),
 	};
@@ -169,14 +169,14 @@ static inline u16 direct_rows(struct direct *d, u16 opcode, u32 table, u32 slot,
 			      u64 count, void **data)
 {
 	struct command *command = direct_command(&d->transfer, opcode);
-	u32 dim = d->context.model->tables[table].record.dim;
+	u64 row = table_row_bytes(&d->context.model->tables[table], slot);
 	struct embeng_rows *rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
 
 	rows->table = table;
 	rows->slot = slot;
 	rows->first = first;
 	rows->count = count;
-	*data = direct_memory(d, count * dim * 4, &rows->data);
+	*data = direct_memory(d, count * row, &rows->data);
 	command->cmd.after = d->context.model->applied;
 	return direct_do(d, command);
 }

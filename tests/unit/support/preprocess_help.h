@@ -4,6 +4,7 @@
 #define PREPROCESS_HELP_H
 
 #include "session_help.h"
+#include "embeng/stacking.h"
 
 #define TABLES 5
 #define FEATURES 6

@@ -30,6 +30,23 @@ struct shape {
 	int64_t samples; /* samples in the output's shape; 0: the shape is not known */
 };
 
+/* Opens a device with one table and one feature of it. */
+static inline struct embeng *open_single(const char *device, const struct embeng_table_config *t,
+					 const struct embeng_feature_config *f,
+					 const struct embeng_engine_config *c)
+{
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng *e = NULL;
+
+	ck_assert_int_eq(embeng_model_add_table(m, t), 0);
+	ck_assert_int_eq(embeng_model_add_feature(m, f), 0);
+	ck_assert_int_eq(embeng_model_set_engine(m, c), 0);
+	ck_assert_msg(!embeng_open(device, m, &e, &error), "%s", error.text);
+	embeng_model_free(m);
+	return e;
+}
+
 /* One table "t" of 4 x 2 with rows r: (10 r, 10 r + 1), one feature "f". */
 static inline struct embeng *open_small(const struct shape *shape)
 {
@@ -49,15 +66,8 @@ static inline struct embeng *open_small(const struct shape *shape)
 					 .replicas = shape->replicas,
 					 .pipelining = shape->pipelining,
 					 .step_depth = shape->depth};
-	struct embeng_model *m = embeng_model_new();
-	struct embeng_error error = {.size = sizeof(error)};
-	struct embeng *e = NULL;
+	struct embeng *e = open_single(SMALL, &t, &f, &c);
 
-	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
-	ck_assert_int_eq(embeng_model_set_engine(m, &c), 0);
-	ck_assert_msg(!embeng_open(SMALL, m, &e, &error), "%s", error.text);
-	embeng_model_free(m);
 	ck_assert_int_eq(embeng_rows_write(e, 0, NULL, NULL, 4, rows), 0);
 	return e;
 }

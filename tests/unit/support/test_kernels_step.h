@@ -120,7 +120,7 @@ static inline struct kernel_update update_random(const struct step *s, u32 optim
 {
 	struct kernel_update u = {
 		.optimizer = optimizer,
-		.flags = (u32)random_below(3) ? (u32)random_below(64) : 0,
+		.flags = (u32)random_below(3) ? (u32)random_below(512) : 0,
 		.dim = s->dim,
 		.prefetch = (u32)random_below(3),
 		.stride = s->stride,
@@ -133,6 +133,7 @@ static inline struct kernel_update update_random(const struct step *s, u32 optim
 		.decay = 0.01f,
 		.weight_min = -0.4f,
 		.weight_max = 0.5f,
+		.max_norm = 0.25f + random_unit() / 8,
 	};
 
 	for (u32 i = 0; i < kernel_optimizers[optimizer].hyper_count; i++)

@@ -8,7 +8,6 @@
 #include "disturb.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -136,32 +135,40 @@ const struct disturbance disturbances[DISTURBANCES] = {
 	{"sleep", true, false, fall_asleep},
 };
 
+/* The node may be there before the driver's own link to it, by which the next call looks for it. */
 void disturb_open_node(void)
 {
-	for (int tries = 0; tries < NODE_S * 100; tries++) {
-		glob_t found;
-		int missing = glob("/dev/accel/accel*", 0, NULL, &found);
+	char node[64];
 
-		if (!missing) {
-			ck_assert_int_eq(chmod(found.gl_pathv[0], 0666), 0);
-			globfree(&found);
+	for (int tries = 0; tries < NODE_S * 100; tries++) {
+		if (accel_find(node, sizeof(node)) && !chmod(node, 0666))
 			return;
-		}
 		usleep(10000);
 	}
 	ck_abort_msg("the node is not back after %d s", NODE_S);
 }
 
-unsigned long long disturb_number(const char *attribute)
+/* A device that was away for a moment is given up, too, and says no more that it is there. */
+static bool is_given_up(void)
 {
-	char path[128], text[32] = "";
-	FILE *file;
+	struct embeng_accel_device device;
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_DEVICE,
+					 .size = sizeof(device),
+					 .data = (uintptr_t)&device};
+	int fd = accel_open(), ret = accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg);
 
-	snprintf(path, sizeof(path), DISTURB_FUNCTION "%s", attribute);
-	file = fopen(path, "re");
-	ck_assert_msg(file && fgets(text, sizeof(text), file), "%s cannot be read", path);
-	fclose(file);
-	return strtoull(text, NULL, 10);
+	close(fd);
+	return ret || device.flags & EMBENG_ACCEL_WEDGED;
+}
+
+/* It may still be away, and its configuration space is lost: the PCI core looks until it is there. */
+static void find_function_anew(void)
+{
+	accel_write(DISTURB_FUNCTION "remove", "1");
+	for (int tries = 0; tries < NODE_S * 10 && access(DISTURB_FUNCTION, F_OK); tries++) {
+		usleep(100000);
+		accel_write("/sys/bus/pci/rescan", "1");
+	}
 }
 
 void disturb_end(void)
@@ -175,9 +182,8 @@ void disturb_end(void)
 		fault_arm(boots[i], 0);
 	}
 	disturb_open_node();
-	if (disturb_number("resets/wedged")) {
-		accel_write(DRIVER "unbind", DISTURB_ADDRESS);
-		accel_write(DRIVER "bind", DISTURB_ADDRESS);
+	if (is_given_up()) {
+		find_function_anew();
 		disturb_open_node();
 	}
 }

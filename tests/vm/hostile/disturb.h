@@ -35,7 +35,4 @@ void disturb_open_node(void);
 /* Ends all faults, and binds the driver anew if it has given the device up. */
 void disturb_end(void);
 
-/* A number that a file of the function has. */
-unsigned long long disturb_number(const char *attribute);
-
 #endif

@@ -245,13 +245,34 @@ static void keep_small(unsigned long request, uint8_t *arg)
 		arg[syncobj_count_at(request) + 3] = arg[syncobj_count_at(request) + 2] = 0;
 }
 
+/* An ioctl's argument is smaller. */
+#define ROOM (1u << 14)
+
+/*
+ * The argument of a thread's call, and a copy of what it was before. Both are far from all memory that
+ * calls name. Where a fuzzed address is near the one that was meant, the kernel answers there, and that
+ * must not look like a failed call that writes its argument.
+ */
+static _Thread_local struct {
+	_Alignas(8) uint8_t own[ROOM];
+	uint8_t before[ROOM];
+} argument;
+
+static size_t find_difference(const uint8_t *a, const uint8_t *b)
+{
+	size_t i = 0;
+
+	while (a[i] == b[i])
+		i++;
+	return i;
+}
+
 int world_call(struct fuzz *f, struct file *file, unsigned long request, void *arg, size_t size)
 {
-	const size_t room = 1 << 14; /* an ioctl's argument is smaller */
-	uint8_t *own = actor.area + room, *before = actor.area + 2 * room, *at = own;
+	uint8_t *own = argument.own, *at = own;
 	int fd = file->fd, error;
 
-	memset(own, 0, room);
+	memset(own, 0, ROOM);
 	memcpy(own, arg, size);
 	if (fuzz_rarely(f, 4))
 		fuzz_edit(f, own, size, 2);
@@ -262,13 +283,14 @@ int world_call(struct fuzz *f, struct file *file, unsigned long request, void *a
 	if (fuzz_rarely(f, 24) && !syncobj_count_at(request))
 		at = (uint8_t *)world_address(f);
 	keep_small(request, own);
-	memcpy(before, own, room);
+	memcpy(argument.before, own, ROOM);
 	error = run(fd, request, at);
 	if (error && is_ours(request)) {
 		if (!in_contract(error))
 			world_die("ioctl %#lx fails with errno %d", request, error);
-		if (!may_write(request, error) && memcmp(own, before, room))
-			world_die("ioctl %#lx fails with errno %d and writes", request, error);
+		if (!may_write(request, error) && memcmp(own, argument.before, ROOM))
+			world_die("ioctl %#lx fails with errno %d and writes byte %zu", request,
+				  error, find_difference(own, argument.before));
 	}
 	memcpy(arg, own, size);
 	return error || at == own ? -error : -EFAULT;

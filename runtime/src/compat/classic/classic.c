@@ -204,6 +204,12 @@ static int add_model_table(struct embeng_classic *c, const struct embeng_classic
 					     .initializer = t->initializer};
 	int ret = 0;
 
+	if (t->combiner == EMBENG_MAX)
+		return fail(
+			-EINVAL,
+			"table %s: the combiner must be mean, sum or sqrtn; the first interface "
+			"of the family has no max, which embeng_model_add_table() takes",
+			t->name);
 	if (spec->mode != EMBENG_CLASSIC_INFERENCE) {
 		config.optimizer = t->optimizer;
 		if (t->rate_name)
@@ -232,7 +238,8 @@ static int set_engine(struct embeng_classic *c, const struct embeng_classic_spec
 	struct embeng_engine_config config = {.size = sizeof(config),
 					      .replicas = spec->replicas,
 					      .pipelining = spec->pipelining,
-					      .hosts = spec->hosts};
+					      .hosts = spec->hosts,
+					      .fixed_shapes = 1};
 
 	if (spec->partition_strategy && !strcmp(spec->partition_strategy, "mod"))
 		config.sharding = EMBENG_SHARDING_MOD;

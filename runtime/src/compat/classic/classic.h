@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "embeng.h"
+#include "embeng/classic.h"
 
 struct classic_table {
 	char *name;

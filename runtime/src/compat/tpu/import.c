@@ -282,6 +282,7 @@ static int engine_read(struct importing *im)
 		.pipelining = from->pipeline_execution_with_tensor_core,
 		.hosts = (uint32_t)im->settings.hosts,
 		.sharding = (enum embeng_sharding)im->settings.sharding,
+		.fixed_shapes = 1,
 	};
 	int code = count_read("num_tensor_cores", from->num_tensor_cores);
 

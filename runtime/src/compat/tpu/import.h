@@ -4,6 +4,7 @@
 
 #include "model/shape.h"
 #include "optimizer.h"
+#include "embeng/tpu.h"
 
 /**
  * struct importing - a configuration that is being turned into a model

@@ -106,6 +106,20 @@ static void step_counter_fill(struct tpu_parameters *to, const struct embeng_opt
 	to->kind.frequency_aware_adagrad.step_counter = &to->step;
 }
 
+/* A setting that the protobuf has no place for, or NULL. */
+static const char *find_own_setting(const struct embeng_optimizer *o)
+{
+	if (o->dynamic_count)
+		return "dynamic hyperparameters";
+	if (o->kind == EMBENG_ADAGRAD && o->epsilon > 0.0f)
+		return "epsilon above 0";
+	if (o->weight_decay_in_gradient && o->weight_decay_factor > 0.0f)
+		return "weight_decay_in_gradient";
+	if (o->scale_by_frequency)
+		return "scale_by_frequency";
+	return o->max_norm > 0.0f ? "max_norm above 0" : NULL;
+}
+
 int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer *optimizer,
 			struct tpu_tags tags, const char *where)
 {
@@ -118,6 +132,9 @@ int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer
 			    kind ? " with bias_correction; give it the corrected rate instead, "
 				   "step by step"
 				 : "");
+	if (find_own_setting(&o))
+		return fail(-ENOTSUP, "%s: the protobuf has no optimizer %s with %s", where,
+			    embeng_optimizer_text(o.kind), find_own_setting(&o));
 	optimizer_resolve(&o);
 	tpu__optimization_parameters__init(&to->message);
 	common_fill(&to->message, &o);

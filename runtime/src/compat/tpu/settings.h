@@ -3,6 +3,7 @@
 #define EMBENG_TPU_SETTINGS_H
 
 #include "embeng.h"
+#include "embeng/tpu.h"
 
 /*
  * tpu_settings_take() - check settings and copy them

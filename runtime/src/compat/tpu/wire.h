@@ -9,6 +9,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "base/error.h"
+#include "embeng/tpu.h"
 
 #define TPU_MOST_BYTES (16u << 20)
 #define TPU_MOST_ELEMENTS 4096u /* most elements of a repeated message, and most unknown fields */

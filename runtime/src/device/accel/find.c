@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the embedding engines of the machine: libudev lists them, and libpci has words for them. It
- * is apart because a test puts another struct accel_system in the place of both libraries.
+ * Finds the embedding engines of the machine, and the words of udev's hardware database for them. It
+ * is apart because tests put another struct accel_system, or functions of their own, in the place of
+ * libudev.
  *
  * The list lives for one call of accel_find(). No lock is needed.
  */
@@ -9,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <pci/pci.h>
 
 #include "../../../text/number.h"
 #include "accel.h"
@@ -22,33 +21,37 @@ struct list {
 	size_t count;
 };
 
-/* libpci calls it when memory is out, and goes on if it returned. */
-static __attribute__((noreturn)) void abort_scan(char *message, ...)
+static void copy_text(char *to, size_t size, const char *from)
 {
-	(void)message;
-	abort();
+	snprintf(to, size, "%s", from ? from : "");
 }
 
-static void ignore_message(char *message, ...)
+static const char *find_word(struct udev_list_entry *properties, const char *name)
 {
-	(void)message;
+	return udev_list_entry_get_value(udev_list_entry_get_by_name(properties, name));
 }
 
 void accel_words(char *text, size_t size)
 {
-	struct pci_access *pci = pci_alloc();
+	struct udev *udev = udev_new();
+	struct udev_hwdb *database = udev ? udev_hwdb_new(udev) : NULL;
+	struct udev_list_entry *properties = NULL;
+	const char *vendor, *model;
+	char id[32];
 
-	pci->error = abort_scan;
-	pci->warning = pci->debug = ignore_message;
-	if (!pci_lookup_name(pci, text, (int)size, PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE,
-			     EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE))
-		text[0] = 0;
-	pci_cleanup(pci);
-}
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-	snprintf(to, size, "%s", from ? from : "");
+	snprintf(id, sizeof(id), "pci:v%08Xd%08Xsv", EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE);
+	if (database)
+		properties = udev_hwdb_get_properties_list_entry(database, id, 0);
+	vendor = find_word(properties, "ID_VENDOR_FROM_DATABASE");
+	model = find_word(properties, "ID_MODEL_FROM_DATABASE");
+	if (vendor && model)
+		snprintf(text, size, "%s %s", vendor, model);
+	else if (vendor)
+		snprintf(text, size, "%s Device %04x", vendor, EMBENG_PCI_DEVICE);
+	else
+		snprintf(text, size, "Device %04x:%04x", EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE);
+	udev_hwdb_unref(database);
+	udev_unref(udev);
 }
 
 static int add_function(struct list *list, const char *node, struct udev_device *pci)

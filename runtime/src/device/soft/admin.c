@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 #include "soft.h"
@@ -14,7 +15,7 @@
 #include "../../../../engine/engine.h"
 
 #define ADMIN_ENTRIES 16u
-#define CONTEXT 0u
+
 #define PROGRAM_VECTOR 1u
 #define LARGE_BYTES (2ul << 20)
 
@@ -78,10 +79,12 @@ static int run_admin_command(struct soft *s, struct embeng_admin_cmd *cmd, const
 
 int soft_context_create(struct soft *s)
 {
-	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = CONTEXT};
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE,
+				       .context = SOFT_CONTEXT};
 	uint32_t count = soft_read32(s, EMBENG_REG_REGIONS);
 
-	s->regions = shared_alloc(count * sizeof(*s->regions));
+	s->region_count = count;
+	s->regions = soft_map(count * sizeof(*s->regions));
 	s->segments = calloc(count, sizeof(*s->segments));
 	s->generations = calloc(count, sizeof(*s->generations));
 	s->taken = calloc(count, sizeof(*s->taken));
@@ -90,7 +93,6 @@ int soft_context_create(struct soft *s)
 	if (soft_grant(s, s->regions, count * sizeof(*s->regions)) ||
 	    soft_grant(s, s->segments, count * sizeof(*s->segments)))
 		return -ENOMEM;
-	s->region_count = count;
 	s->next_queue = 1;
 	cmd.address = (uintptr_t)s->regions;
 	cmd.count = count;
@@ -101,7 +103,8 @@ void soft_admin_free(struct soft *s)
 {
 	ring_close(&s->admin);
 	free(s->admin_memory);
-	free(s->regions);
+	if (s->regions)
+		munmap(s->regions, s->region_count * sizeof(*s->regions));
 	free(s->segments);
 	free(s->generations);
 	free(s->taken);
@@ -190,12 +193,23 @@ int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out)
 	return 0;
 }
 
+int soft_region_register(struct device *d, void *p, uint64_t bytes, struct region *out)
+{
+	struct region made = {.length = bytes, .data = p, .foreign = true};
+	int ret = bind_region((struct soft *)d, &made,
+			      EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE);
+
+	if (!ret)
+		*out = made;
+	return ret;
+}
+
 int soft_region_free(struct device *d, struct region *region)
 {
 	struct soft *s = (struct soft *)d;
 	uint32_t index = region->key.index;
 	struct embeng_admin_cmd cmd = {
-		.opcode = EMBENG_ADMIN_INVALIDATE, .context = CONTEXT, .index = index};
+		.opcode = EMBENG_ADMIN_INVALIDATE, .context = SOFT_CONTEXT, .index = index};
 	int ret;
 
 	pthread_mutex_lock(&s->lock);
@@ -206,7 +220,7 @@ int soft_region_free(struct device *d, struct region *region)
 		soft_revoke(s, s->segments[index].address);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (!ret)
+	if (!ret && !region->foreign)
 		buffer_free(region->data, region->length);
 	return ret;
 }
@@ -224,7 +238,7 @@ static int create_locked(struct soft *s, const struct queue_config *config,
 		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
 		.kind = (uint8_t)config->kind,
 		.replica = config->replica,
-		.context = CONTEXT,
+		.context = SOFT_CONTEXT,
 		.queue = queue.number,
 		.sq_entries = config->sq_entries,
 		.cq_entries = config->cq_entries,

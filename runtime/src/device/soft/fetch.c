@@ -150,7 +150,7 @@ static void describe_plan(const struct fetch_plan *plan, struct embeng_device_in
 void fetch_choose(const struct name *name, const char *variant, struct fetch_plan *plan,
 		  struct embeng_device_info *info)
 {
-	const char *source = name->fetch_from_environment ? "EMBENG_PREFETCH" : "device name";
+	const char *source = name->fetch_source;
 	struct fetch_machine machine;
 
 	processor_machine(&machine);

@@ -55,6 +55,8 @@ static void soft_close(struct device *d)
 	struct soft *s = soft_of(d);
 
 	engine_destroy(s->engine);
+	if (s->pool)
+		soft_pool_put();
 	soft_admin_free(s);
 	if (s->event)
 		port_event_free(s->event);
@@ -79,7 +81,7 @@ static void soft_queue_destroy(struct device *d, const struct device_queue *queu
 
 static bool soft_run(struct device *d, bool all)
 {
-	return engine_run(soft_of(d)->engine, all ? ENGINE_RUN_ALL : ENGINE_RUN_ACCEPT) != 0;
+	return engine_run(soft_of(d)->engine, all ? ENGINE_RUN_SHORT : ENGINE_RUN_ACCEPT) != 0;
 }
 
 static void soft_kick(struct device *d)
@@ -171,9 +173,18 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 	return reg >= EMBENG_CORE_BUSY(0) ? soft_read64(soft_of(d), reg) : 0;
 }
 
+static int soft_table_rows(struct device *d, uint32_t table, uint32_t slot, int map, void **rows)
+{
+	const struct engine_table asked = {
+		.context = SOFT_CONTEXT, .table = table, .slot = slot, .map = map};
+
+	return engine_table(soft_of(d)->engine, &asked, rows);
+}
+
 static const struct device_ops soft_ops = {
 	.close = soft_close,
 	.region_alloc = soft_region_alloc,
+	.region_register = soft_region_register,
 	.region_free = soft_region_free,
 	.queue_create = soft_queue_create,
 	.queue_destroy = soft_queue_destroy,
@@ -189,6 +200,7 @@ static const struct device_ops soft_ops = {
 	.room = soft_room,
 	.most = soft_most,
 	.prepare = soft_prepare,
+	.table_rows = soft_table_rows,
 	.read_register = soft_read_register,
 };
 
@@ -205,20 +217,13 @@ static uint64_t default_memory(const struct host_limits *limits)
 	return share < left ? share : left;
 }
 
-static void *map_zeroed(uint64_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static int make_host(struct soft *s, uint32_t queues)
 {
 	s->host = (struct port_host){
 		.dma_ok = soft_dma_ok, .interrupt = on_interrupt, .log = on_log, .arg = s};
-	s->registers = map_zeroed(EMBENG_REGISTERS_SIZE);
+	s->registers = soft_map(EMBENG_REGISTERS_SIZE);
 	s->doorbell_bytes = (uint64_t)queues * DOORBELL_STRIDE;
-	s->doorbells = map_zeroed(s->doorbell_bytes);
+	s->doorbells = soft_map(s->doorbell_bytes);
 	s->event = port_event_new();
 	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->ring_memory = calloc(queues, sizeof(*s->ring_memory));
@@ -255,6 +260,7 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.variant = name->variant[0] ? name->variant : NULL,
 		.fetch = &s->fetch,
 		.service = 1,
+		.pool = s->pool,
 	};
 	int ret = host_limits_read("", &limits);
 
@@ -313,8 +319,9 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
 	uint32_t wanted = 2 + 3 * replicas; /* three per replica, admin and transfer */
 	uint32_t queues = wanted > QUEUES_LEAST ? wanted : QUEUES_LEAST;
 	const struct kernel_ops *kernels = kernel_select(name->variant[0] ? name->variant : NULL);
-	int ret = make_host(s, queues);
+	int ret = soft_pool_get(&s->pool);
 
+	ret = ret ? ret : make_host(s, queues);
 	/* A variant that there is not is refused with the engine. */
 	if (kernels)
 		fetch_choose(name, kernels->name, &s->fetch, &s->device.info);

@@ -16,8 +16,10 @@
 #include "host/port.h"
 
 struct engine;
+struct pool;
 
 #define DOORBELL_STRIDE 4096u
+#define SOFT_CONTEXT 0u /* there is one */
 
 struct grant {
 	uint64_t address, length;
@@ -34,6 +36,7 @@ struct soft {
 	struct device device;
 	struct device_log log;
 	struct engine *engine;
+	struct pool *pool; /* shared by all soft devices of this process; pool.c counts them */
 	struct fetch_plan fetch;
 	struct port_host host; /* passed back by the engine in each call to its port */
 	char *registers, *doorbells;
@@ -62,14 +65,20 @@ int soft_admin_memory(struct soft *s); /* before boot */
 int soft_context_create(struct soft *s);
 void soft_admin_free(struct soft *s);
 int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out);
+int soft_region_register(struct device *d, void *p, uint64_t bytes, struct region *out);
 int soft_region_free(struct device *d, struct region *region);
 int soft_queue_create(struct device *d, const struct queue_config *config,
 		      struct device_queue *out);
 
 /* memory.c: the memory that the device may reach. */
+void *soft_map(uint64_t bytes); /* zeroed; pages that nobody touches cost nothing */
 int soft_grant(struct soft *s, const void *data, uint64_t length);
 void soft_revoke(struct soft *s, uint64_t address);
 bool soft_dma_ok(void *arg, u64 address, u64 length);
+
+/* pool.c: the threads of the process's soft devices. Each get has its put. */
+int soft_pool_get(struct pool **out);
+void soft_pool_put(void);
 
 /* registers.c */
 uint32_t soft_read32(struct soft *s, enum embeng_register reg);

@@ -72,6 +72,63 @@ START_TEST(test_large_rates)
 }
 END_TEST
 
+#define WIDE 37u
+
+/* A row of ones whose slot of one number is 0, on every variant. */
+static void expect_rows_near(const struct kernel_update *update, float g, float want, float slot)
+{
+	const struct kernel_ops *ops;
+
+	for_each_variant(ops) {
+		float w[WIDE], momenta[WIDE] = {0}, gradient[WIDE], one = 0;
+		struct kernel_update u = *update;
+
+		for (u32 c = 0; c < WIDE; c++) {
+			w[c] = 1;
+			gradient[c] = g;
+		}
+		u.dim = u.stride = WIDE;
+		u.table = w;
+		u.slots[0] = u.optimizer == KERNEL_ROWWISE_ADAGRAD ? &one : momenta;
+		u.slots[1] = &one;
+		u.step = 1;
+		kernel_prepare(&u);
+		ck_assert(!ops->update_row(&u, 0, gradient));
+		ck_assert_msg(one == slot, "%s: slot %a, not %a", ops->name, one, slot);
+		for (u32 c = 0; c < WIDE; c++)
+			ck_assert_msg(fabsf(w[c] - want) <= 0x1p-22f * fabsf(want),
+				      "%s: [%u] %a, not %a", ops->name, c, w[c], want);
+	}
+}
+
+/* The factor of all elements of a row is no float, and times a small gradient it is. */
+START_TEST(test_rows_of_large_rates)
+{
+	struct kernel_update u = {
+		.optimizer = KERNEL_ROWWISE_ADAGRAD, .lr = 0x1p100f, .hyper = {0x1p-60f}};
+
+	expect_rows_near(&u, 0x1p-50f, -0x1p100f / (1 + 0x1p-10f), 0x1p-100f);
+	expect_rows_near(&u, 0, 1, 0);
+	u.hyper[1] = 1;
+	expect_rows_near(&u, 0x1p-50f, -0x1p100f / (1 + 0x1p-10f), 0x1p-100f);
+	u = (struct kernel_update){.optimizer = KERNEL_PARTIAL_ROWWISE_ADAM,
+				   .lr = 0x1p100f,
+				   .hyper = {0, 0, 0x1p-60f}};
+	expect_rows_near(&u, 0x1p-50f, -0x1p100f / (1 + 0x1p-10f), 0x1p-100f);
+	expect_rows_near(&u, 0, 1, 0);
+}
+END_TEST
+
+/* Squares that no float holds have a mean that does. */
+START_TEST(test_means_of_large_squares)
+{
+	struct kernel_update u = {.optimizer = KERNEL_ROWWISE_ADAGRAD, .lr = 0x1p10f, .hyper = {1}};
+
+	expect_rows_near(&u, 0x1.8p63f, 1 - 0x1p10f, 0x1.2p127f);
+	expect_rows_near(&u, 0x1p-70f, 1, 0x1p-140f);
+}
+END_TEST
+
 /* Decay by a rate: neither 2^80 * 2^70 nor that times a row's 0 may harm it. */
 START_TEST(test_decay_by_a_large_rate)
 {
@@ -158,6 +215,8 @@ static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, test_adam_with_a_tiny_epsilon);
 	tcase_add_test(tcase, test_large_rates);
+	tcase_add_test(tcase, test_rows_of_large_rates);
+	tcase_add_test(tcase, test_means_of_large_squares);
 	tcase_add_test(tcase, test_decay_by_a_large_rate);
 	tcase_add_test(tcase, test_powers);
 	tcase_add_test(tcase, test_a_variance_of_zero);

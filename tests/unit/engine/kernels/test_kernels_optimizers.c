@@ -26,6 +26,112 @@ START_TEST(test_sgd_adagrad_momentum)
 }
 END_TEST
 
+/* To sqrt(0 + 16) + 4; then 9 to 25, beside an epsilon of 3. */
+START_TEST(test_adagrad_epsilon)
+{
+	struct kernel_update u = {.optimizer = KERNEL_ADAGRAD, .lr = 2, .hyper = {4}};
+
+	expect(&u, E(10, {0}), 4, E(9, {16}));
+	expect(&u, E(10, {0}), 0, E(10, {0}));
+	u.hyper[0] = 3;
+	expect(&u, E(10, {9}), 4, E(9, {25}));
+}
+END_TEST
+
+/* Step 1 with beta_2 0.75: the rate is 7 * 0.5 / 0.5, epsilon 3 as it is. */
+START_TEST(test_adam_epsilon_hat)
+{
+	struct kernel_update u = {
+		.optimizer = KERNEL_ADAM, .lr = 7, .hyper = {0.5f, 0.75f, 3, 1, 1, 1}};
+
+	expect(&u, E(10, {2, 16}), 4, E(7, {3, 16}));
+	u.hyper[2] = 17;
+	expect(&u, E(10, {2, 16}), 4, E(9, {3, 16}));
+}
+END_TEST
+
+#define ROW_DIM 4u
+
+/* The row {10, 20, 30, 40} on every variant, whose slots are @wide, if any, and @one. */
+static void expect_row(struct kernel_update u, const float *gradient, float wide, float one,
+		       const float *row, const float *wide_after, float one_after)
+{
+	const struct kernel_ops *ops;
+
+	for_each_variant(ops) {
+		float w[ROW_DIM], slot[ROW_DIM], single = one;
+
+		for (u32 c = 0; c < ROW_DIM; c++) {
+			w[c] = 10.0f * (float)(c + 1);
+			slot[c] = wide;
+		}
+		u.dim = u.stride = ROW_DIM;
+		u.table = w;
+		u.slots[0] = wide_after ? slot : &single;
+		u.slots[1] = &single;
+		u.step = 1;
+		kernel_prepare(&u);
+		ck_assert(!ops->update_row(&u, 0, gradient));
+		for (u32 c = 0; c < ROW_DIM; c++) {
+			ck_assert_msg(w[c] == row[c], "%s: %a not %a", ops->name, w[c], row[c]);
+			ck_assert(!wide_after || slot[c] == wide_after[c]);
+		}
+		ck_assert_msg(single == one_after, "%s: %a", ops->name, single);
+	}
+}
+
+#define ROW(...) ((const float[ROW_DIM]){__VA_ARGS__})
+
+/* The mean of 4, 0, 0, 4 in squares is 8; the root of 8 + 8, with epsilon 4, is 8. */
+START_TEST(test_rowwise_adagrad)
+{
+	struct kernel_update u = {.optimizer = KERNEL_ROWWISE_ADAGRAD, .lr = 4, .hyper = {4}};
+
+	expect_row(u, ROW(4, 0, 0, -4), 0, 8, ROW(8, 20, 30, 42), NULL, 16);
+	expect_row(u, ROW(0, 0, 0, 0), 0, 0, ROW(10, 20, 30, 40), NULL, 0);
+	u.flags = KERNEL_MAX_NORM;
+	u.max_norm = 0;
+	expect_row(u, ROW(4, 0, 0, -4), 0, 8, ROW(0, 0, 0, 0), NULL, 16);
+	/* With half of the row they are 0, 0, 0, 4, and the root of 32 + 4, with 2, is 8. */
+	u.flags = KERNEL_DECAY_GRADIENT;
+	u.decay = 0.5f;
+	u.hyper[0] = 2;
+	expect_row(u, ROW(-5, -10, -15, -16), 0, 32, ROW(10, 20, 30, 38), NULL, 36);
+}
+END_TEST
+
+/* The mean of 4, 8, 0, 4 is 4, and its square 16: to 16, whose root with 4 is 8. */
+START_TEST(test_rowwise_adagrad_of_means)
+{
+	struct kernel_update u = {.optimizer = KERNEL_ROWWISE_ADAGRAD, .lr = 4, .hyper = {4, 1}};
+
+	expect_row(u, ROW(4, 8, 0, 4), 0, 0, ROW(8, 18, 28, 38), NULL, 16);
+	expect_row(u, ROW(4, 8, 0, -12), 0, 16, ROW(10, 20, 30, 40), NULL, 16);
+}
+END_TEST
+
+/* Step 1 of beta_1 0.5, beta_2 0.75: rate 4 * 0.5 / 0.5, epsilon 4 * 0.5; v: 3 / 4 * 4 + 8 / 4. */
+START_TEST(test_partial_rowwise_adam)
+{
+	struct kernel_update u = {
+		.optimizer = KERNEL_PARTIAL_ROWWISE_ADAM, .lr = 6, .hyper = {0.5f, 0.75f, 8}};
+
+	expect_row(u, ROW(4, 0, 0, -4), 2, 8.0f / 3, ROW(7, 19, 29, 41), ROW(3, 1, 1, -1), 4);
+}
+END_TEST
+
+/* 3, 0, 4, 0 has length 5, which is too long by a half; 0.6 and 0.8 is not. */
+START_TEST(test_max_norm)
+{
+	struct kernel_update u = {.optimizer = KERNEL_SGD, .lr = 1, .flags = KERNEL_MAX_NORM};
+
+	u.max_norm = 2.5f;
+	expect_row(u, ROW(7, 20, 26, 40), 0, 0, ROW(1.5f, 0, 2, 0), NULL, 0);
+	u.max_norm = 5;
+	expect_row(u, ROW(7, 20, 26, 40), 0, 0, ROW(3, 0, 4, 0), NULL, 0);
+}
+END_TEST
+
 /* s = 2 / sqrt(4); then beta2 1/2: 8 + 8 = 16, to the powers -1/2, -1, -1/4; then 16 + 48. */
 START_TEST(test_adagrad_momentum)
 {
@@ -263,9 +369,9 @@ START_TEST(test_descriptions)
 		u32 hyper;
 	} all[] = {
 		[KERNEL_SGD] = {.name = "sgd"},
-		[KERNEL_ADAGRAD] = {"adagrad", {"accumulators"}, {0.1f}, 0},
+		[KERNEL_ADAGRAD] = {"adagrad", {"accumulators"}, {0.1f}, 1},
 		[KERNEL_MOMENTUM] = {"momentum", {"momenta"}, {0}, 2},
-		[KERNEL_ADAM] = {"adam", {"momenta", "velocities"}, {0}, 5},
+		[KERNEL_ADAM] = {"adam", {"momenta", "velocities"}, {0}, 6},
 		[KERNEL_ADAGRAD_MOMENTUM] = {"adagrad_momentum",
 					     {"accumulators", "momenta"},
 					     {0},
@@ -290,6 +396,11 @@ START_TEST(test_descriptions)
 					      {"accumulators", "weights", "benefits"},
 					      {0.1f},
 					      12},
+		[KERNEL_ROWWISE_ADAGRAD] = {"rowwise_adagrad", {"accumulators"}, {0}, 2},
+		[KERNEL_PARTIAL_ROWWISE_ADAM] = {"partial_rowwise_adam",
+						 {"momenta", "velocities"},
+						 {0},
+						 3},
 	};
 
 	for (u32 k = 0; k < KERNEL_OPTIMIZER_COUNT; k++) {
@@ -302,6 +413,8 @@ START_TEST(test_descriptions)
 		for (u32 s = 0; s < o->slot_count; s++) {
 			ck_assert_str_eq(o->slots[s].name, all[k].slots[s]);
 			ck_assert(o->slots[s].value == all[k].starts[s]);
+			ck_assert_int_eq(o->slots[s].one_number,
+					 KERNEL_OPTIMIZER_IS_ROWWISE(k) && s + 1 == o->slot_count);
 		}
 	}
 	ck_assert(kernel_optimizers[KERNEL_ADAM].hyper[1].value == 0.999f);
@@ -313,6 +426,12 @@ int main(void)
 {
 	const TTest *const tests[] = {test_sgd_adagrad_momentum,
 				      test_adagrad_momentum,
+				      test_adagrad_epsilon,
+				      test_adam_epsilon_hat,
+				      test_rowwise_adagrad,
+				      test_rowwise_adagrad_of_means,
+				      test_partial_rowwise_adam,
+				      test_max_norm,
 				      test_ftrl,
 				      test_ftrl_powers,
 				      test_ftrl_of_a_zero_gradient,

@@ -78,7 +78,7 @@ static inline float rule_adam(const struct kernel_update *u, float w, float g, f
 		double root = sqrt(1.0 - math64_power(h[1], u->step));
 
 		rate = (float)(u->lr * root / (1.0 - math64_power(h[0], u->step)));
-		epsilon = (float)(h[2] * root);
+		epsilon = h[5] != 0.0f ? h[2] : (float)(h[2] * root);
 	}
 	t = h[2] * h[2];
 	t = h[3] != 0.0f && h[4] == 0.0f ? sqrtf(slot[1] + t) : sqrtf(slot[1]) + epsilon;
@@ -152,7 +152,7 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 		t = g * g;
 		slot[0] += t;
 		t = u->lr * g;
-		t = t / sqrtf(slot[0]);
+		t = t / (sqrtf(slot[0]) + u->hyper[0]);
 		return w - t;
 	case KERNEL_ADAM:
 		return rule_adam(u, w, g, slot);
@@ -166,11 +166,45 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 	return rules[u->optimizer](u->hyper, u->lr, u->step, w, g, slot);
 }
 
-/* An element that is not finite in f32 is computed in f64: test_kernels_mend has its numbers. */
-static inline void expected_mend(const struct kernel_update *u, const float *before, float g,
-				 float *w, float *slot)
+/* The slot of one number, and what the elements of its row go by. */
+static inline void rule_row(const struct kernel_update *u, double mean, float *slot, float *shared)
 {
-	struct kernel_mend m = {.gradients = &g, .count = 1};
+	const float *h = u->hyper;
+	double root = sqrt(1.0 - math64_power(h[1], u->step));
+	volatile float t;
+
+	if (u->optimizer == KERNEL_ROWWISE_ADAGRAD) {
+		*slot += (float)(h[1] != 0.0f ? mean * mean : mean);
+		shared[0] = u->lr / (sqrtf(*slot) + h[0]);
+		shared[1] = (float)mean;
+		return;
+	}
+	t = (1.0f - h[1]) * (float)mean;
+	*slot = h[1] * *slot + t;
+	t = sqrtf(*slot) + (float)(h[2] * root);
+	shared[0] = (float)(u->lr * root / (1.0 - math64_power(h[0], u->step))) / t;
+}
+
+static inline float rule_of_row(const struct kernel_update *u, float w, float g, float *slot,
+				const float *shared)
+{
+	volatile float t;
+
+	if (u->optimizer == KERNEL_ROWWISE_ADAGRAD) {
+		t = shared[0] * (u->hyper[1] != 0.0f ? shared[1] : g);
+		return w - t;
+	}
+	t = (1.0f - u->hyper[0]) * g;
+	slot[0] = u->hyper[0] * slot[0] + t;
+	t = shared[0] * slot[0];
+	return w - t;
+}
+
+/* An element that is not finite in f32 is computed in f64: test_kernels_mend has its numbers. */
+static inline void expected_mend(const struct kernel_update *u, const struct kernel_shared *shared,
+				 const float *before, float g, float *w, float *slot)
+{
+	struct kernel_mend m = {.gradients = &g, .count = 1, .shared = shared};
 
 	for (u32 i = 0; i <= kernel_optimizers[u->optimizer].slot_count; i++) {
 		m.row[i] = before + i;
@@ -179,26 +213,89 @@ static inline void expected_mend(const struct kernel_update *u, const float *bef
 	kernel_mend(u, &m);
 }
 
-static inline void expected_update(const struct kernel_update *u, float *w, float g, float *slot)
+static inline float expected_taken(const struct kernel_update *u, float w, float g)
 {
-	float before[1 + KERNEL_MAX_SLOTS] = {*w}, sum = g;
+	volatile float d = u->decay * w;
 
-	memcpy(before + 1, slot, kernel_optimizers[u->optimizer].slot_count * sizeof(*slot));
 	if (u->flags & KERNEL_GRADIENT_SCALE)
 		g *= u->gradient_multiplier;
 	if (u->flags & KERNEL_GRADIENT_CLIP)
 		g = limit(g, u->gradient_min, u->gradient_max);
+	return u->flags & KERNEL_DECAY_GRADIENT ? g + d : g;
+}
+
+/* @shared: the numbers of the row, if the optimizer has a slot of one number. */
+static inline void expected_update(const struct kernel_update *u, float *w, float g, float *slot,
+				   const struct kernel_shared *shared)
+{
+	float before[1 + KERNEL_MAX_SLOTS] = {*w}, sum = g;
+
+	memcpy(before + 1, slot, kernel_optimizers[u->optimizer].slot_count * sizeof(*slot));
+	g = expected_taken(u, *w, g);
 	if (u->flags & KERNEL_DECAY) {
 		volatile float d = u->flags & KERNEL_DECAY_TIMES_LR ? u->decay * u->lr : u->decay;
 
 		d = d * *w;
 		*w -= d;
 	}
-	*w = optimize(u, *w, g, slot);
+	*w = shared ? rule_of_row(u, *w, g, slot, shared->r) : optimize(u, *w, g, slot);
 	if (u->flags & KERNEL_WEIGHT_CLIP)
 		*w = limit(*w, u->weight_min, u->weight_max);
 	if (u->mends)
-		expected_mend(u, before, sum, w, slot);
+		expected_mend(u, shared, before, sum, w, slot);
+}
+
+#define MOST_COLUMNS 130u
+
+/* The sum of a row in 16 lanes, which are added by halves. */
+static inline double sum_in_lanes(const float *x, u32 dim, bool squares)
+{
+	double lane[16] = {0};
+
+	for (u32 c = 0; c < dim; c++) {
+		volatile double square = (double)x[c] * x[c];
+
+		lane[c % 16] += squares ? square : x[c];
+	}
+	for (u32 n = 8; n; n /= 2)
+		for (u32 i = 0; i < n; i++)
+			lane[i] += lane[i + n];
+	return lane[0];
+}
+
+/* @w: [dim] the row; @slots: [dim] of each, or one number; @g: [dim]. */
+static inline void expected_row(const struct kernel_update *u, float *w, float *const *slots,
+				const float *g)
+{
+	const bool rowwise = KERNEL_OPTIMIZER_IS_ROWWISE(u->optimizer);
+	const u32 wide = kernel_optimizers[u->optimizer].slot_count - rowwise;
+	struct kernel_shared shared = {0};
+	float taken[MOST_COLUMNS];
+	double norm;
+
+	for (u32 c = 0; c < u->dim; c++)
+		taken[c] = expected_taken(u, w[c], g[c]);
+	if (rowwise) {
+		bool squares = u->optimizer != KERNEL_ROWWISE_ADAGRAD || u->hyper[1] == 0.0f;
+
+		shared.mean = sum_in_lanes(taken, u->dim, squares) / u->dim;
+		shared.slot = *slots[wide];
+		rule_row(u, shared.mean, slots[wide], shared.r);
+	}
+	for (u32 c = 0; c < u->dim; c++) {
+		float slot[KERNEL_MAX_SLOTS];
+
+		for (u32 i = 0; i < wide; i++)
+			slot[i] = slots[i][c];
+		expected_update(u, &w[c], g[c], slot, rowwise ? &shared : NULL);
+		for (u32 i = 0; i < wide; i++)
+			slots[i][c] = slot[i];
+	}
+	norm = sqrt(sum_in_lanes(w, u->dim, true));
+	if (!(u->flags & KERNEL_MAX_NORM) || !(norm > u->max_norm) || isinf(norm))
+		return;
+	for (u32 c = 0; c < u->dim; c++)
+		w[c] *= (float)(u->max_norm / norm);
 }
 
 /* Computes all sums once, for tests that need those of the same gradients repeatedly. */
@@ -210,23 +307,25 @@ static inline void step_sums(struct step *s)
 			s->sums[row * s->dim + c] = expected_sum(s, &s->groups[row], c);
 }
 
-static inline void expected_column(const struct kernel_update *u, const struct step *s,
-				   const struct kernel_group *group, u32 column, float *w,
-				   float *slot)
+static inline void expected_group(const struct kernel_update *u, const struct step *s,
+				  const struct kernel_group *group, float *w, float *const *slots)
 {
-	float coef;
+	float g[MOST_COLUMNS], coef;
 
-	if (!(u->flags & KERNEL_EACH_OCCURRENCE)) {
-		expected_update(u, w,
-				s->sums ? s->sums[group->row * s->dim + column]
-					: expected_sum(s, group, column),
-				slot);
-		return;
+	for (u32 c = 0; !(u->flags & KERNEL_EACH_OCCURRENCE) && c < s->dim; c++) {
+		g[c] = s->sums ? s->sums[group->row * s->dim + c] : expected_sum(s, group, c);
+		if (u->flags & KERNEL_BY_FREQUENCY)
+			g[c] /= (float)group->count;
 	}
+	if (!(u->flags & KERNEL_EACH_OCCURRENCE))
+		return expected_row(u, w, slots, g);
 	for (u64 k = 0; k < group->count; k++) {
-		float g = gradient_of(s, s->occ[group->first + k], column, &coef);
+		for (u32 c = 0; c < s->dim; c++) {
+			float x = gradient_of(s, s->occ[group->first + k], c, &coef);
 
-		expected_update(u, w, fmaf(coef, g, 0.0f), slot);
+			g[c] = fmaf(coef, x, 0.0f);
+		}
+		expected_row(u, w, slots, g);
 	}
 }
 

@@ -7,25 +7,41 @@
 #include "test_kernels_rules.h"
 #include "variants.h"
 
-static void expect_column(const struct kernel_update *u, const struct step *s, u32 row, u32 column)
+static void expect_same(const struct kernel_update *u, const struct step *s, const char *what,
+			const float *is, const float *should)
 {
-	u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
-	u64 at = row * s->stride + column;
-	float w = s->table[at], slot[KERNEL_MAX_SLOTS];
-
-	for (u32 i = 0; i < slot_count; i++)
-		slot[i] = s->slots[i][at];
-	if (column < s->dim)
-		expected_column(u, s, &s->groups[row], column, &w, slot);
-	if (!same_float(u->table[at], w))
-		ck_abort_msg("optimizer %u flags %#x dim %u row %u column %u: %a instead of %a",
-			     u->optimizer, u->flags, s->dim, row, column, u->table[at], w);
-	for (u32 i = 0; i < slot_count; i++)
-		if (!same_float(u->slots[i][at], slot[i]))
-			ck_abort_msg("optimizer %u flags %#x dim %u row %u column %u slot %u: %a "
+	for (u32 k = 0; k < ROWS * s->stride; k++) {
+		if (!same_float(is[k], should[k]))
+			ck_abort_msg("optimizer %u flags %#x dim %u, %s, row %llu column %llu: %a "
 				     "instead of %a",
-				     u->optimizer, u->flags, s->dim, row, column, i,
-				     u->slots[i][at], slot[i]);
+				     u->optimizer, u->flags, s->dim, what,
+				     (unsigned long long)(k / s->stride),
+				     (unsigned long long)(k % s->stride), is[k], should[k]);
+	}
+}
+
+/* Rows, slots and what is beside them, where nothing is written. */
+static void expect_rows(const struct kernel_update *u, const struct step *s)
+{
+	const u32 count = kernel_optimizers[u->optimizer].slot_count;
+	const u32 wide = count - KERNEL_OPTIMIZER_IS_ROWWISE(u->optimizer);
+	float *table = copy_rows(s, s->table), *slots[KERNEL_MAX_SLOTS], *at[KERNEL_MAX_SLOTS];
+	char what[32];
+
+	for (u32 i = 0; i < count; i++)
+		slots[i] = copy_rows(s, s->slots[i]);
+	for (u32 row = 0; row < ROWS; row++) {
+		for (u32 i = 0; i < count; i++)
+			at[i] = slots[i] + (i < wide ? row * s->stride : row);
+		expected_group(u, s, &s->groups[row], table + row * s->stride, at);
+	}
+	expect_same(u, s, "table", u->table, table);
+	free(table);
+	for (u32 i = 0; i < count; i++) {
+		snprintf(what, sizeof(what), "slot %u", i);
+		expect_same(u, s, what, u->slots[i], slots[i]);
+		free(slots[i]);
+	}
 }
 
 /* @plain: nothing but the optimizer is asked for, which is compiled apart for some dims. */
@@ -42,9 +58,7 @@ static void check_update(const struct kernel_ops *ops, const struct step *s, u32
 		u.slots[i] = copy_rows(s, s->slots[i]);
 	ops->update_rows(&u, s->groups, 2, ROWS - 2, s->occ, scratch);
 	ops->update_rows(&u, s->groups + 2, ROWS - 2, 0, s->occ, scratch);
-	for (u32 row = 0; row < ROWS; row++)
-		for (u32 c = 0; c < s->stride; c++)
-			expect_column(&u, s, row, c);
+	expect_rows(&u, s);
 	free(u.table);
 	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++)
 		free(u.slots[i]);

@@ -188,16 +188,16 @@ static void fenced_update(const struct kernel_ops *ops, u32 dim, u32 optimizer, 
 	for (u32 i = 0; i < o->hyper_count; i++)
 		u.hyper[i] = o->hyper[i].value;
 	for (u32 i = 0; i < o->slot_count; i++)
-		u.slots[i] = fenced(2 * dim, at_end);
+		u.slots[i] = fenced(o->slots[i].one_number ? 2 : 2 * dim, at_end);
 	kernel_prepare(&u);
-	for (u32 flags = 0; flags < 64; flags += 21) {
+	for (u32 flags = 0; flags < 512; flags += 73) {
 		u.flags = flags;
 		segment.coef = flags & 1 ? coef : NULL;
 		ops->update_rows(&u, groups, 2, 0, occ, scratch);
 		ops->add_row(u.table, u.table + dim, dim);
 	}
 	for (u32 i = 0; i < o->slot_count; i++)
-		unfence(u.slots[i], 2 * dim);
+		unfence(u.slots[i], o->slots[i].one_number ? 2 : 2 * dim);
 	unfence(u.table, 2 * dim);
 	unfence((float *)segment.gradients, 3 * dim);
 	free(scratch);

@@ -22,6 +22,7 @@ static const struct {
 	{{.context = 0xffffffff}, EMBENG_STATUS_KEY},
 	{{.queue = -3u}, EMBENG_STATUS_COUNT},
 	{{.queue = RIG_QUEUES}, EMBENG_STATUS_COUNT},
+	{{.queue = RIG_QUEUES - 3}, EMBENG_STATUS_COUNT},
 	{{.queue = -2u}, EMBENG_STATUS_MODEL_BUSY},
 	{{.kind = (u8)-EMBENG_QUEUE_INPUT}, EMBENG_STATUS_QUEUE_KIND},
 	{{.kind = 4}, EMBENG_STATUS_QUEUE_KIND},
@@ -33,6 +34,7 @@ static const struct {
 	{{.sq_entries = 1}, EMBENG_STATUS_COUNT},
 	{{.cq_entries = -4u}, EMBENG_STATUS_COUNT},
 	{{.cq_entries = 1}, EMBENG_STATUS_COUNT},
+	{{.kind = 3, .sq_entries = 8192 - 4, .cq_entries = 8192 - 8}, EMBENG_STATUS_COUNT},
 	{{.address = 8}, EMBENG_STATUS_KEY},
 	{{.address = 1 << 20}, EMBENG_STATUS_KEY},
 	{{.flags = EMBENG_ADMIN_QUEUE_HUNG}, EMBENG_STATUS_RESERVED},
@@ -80,6 +82,8 @@ START_TEST(a_wrong_queue_is_refused)
 	cqe = rig_admin(rig, &cmd);
 	ck_assert_uint_eq(cqe.status, wrong[_i].status);
 	ck_assert_uint_eq(cqe.cookie, 5);
+	if (d.context == 0xffffffff)
+		ck_assert_uint_eq(cqe.value, 0xffffffff);
 	cmd = good_queue();
 	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_OK);
 	rig_free(rig);
@@ -126,6 +130,10 @@ START_TEST(a_wrong_context_or_index_is_refused)
 	expect_admin(cmd, EMBENG_STATUS_KEY);
 	cmd = (struct embeng_admin_cmd){.opcode = EMBENG_ADMIN_QUEUE_DESTROY, .queue = 9};
 	expect_admin(cmd, EMBENG_STATUS_KEY);
+	cmd.queue = 0;
+	expect_admin(cmd, EMBENG_STATUS_KEY);
+	cmd.queue = RIG_QUEUES;
+	expect_admin(cmd, EMBENG_STATUS_KEY);
 	cmd = (struct embeng_admin_cmd){.opcode = EMBENG_ADMIN_NOP};
 	expect_admin(cmd, EMBENG_STATUS_OK);
 	rig_free(rig);
@@ -155,11 +163,25 @@ START_TEST(destroying_a_queue_aborts_what_waits)
 }
 END_TEST
 
+/* Another thread works for queue 1, has memory of context 0, or has a command of it. */
+static void hold_object(int how, bool holds)
+{
+	struct context *c = rig->engine->contexts[0];
+
+	if (how == 0)
+		rig->engine->queues[1]->accepting = holds;
+	else if (how == 1)
+		c->accesses = holds;
+	else
+		c->in_flight = holds;
+}
+
 /* Two commands end what still works; a third finds nothing. None of them is told to try again. */
 START_TEST(ending_twice_ends_once)
 {
 	const struct embeng_admin_cmd ends[] = {
 		{.opcode = EMBENG_ADMIN_QUEUE_DESTROY, .queue = 1},
+		{.opcode = EMBENG_ADMIN_CONTEXT_DESTROY},
 		{.opcode = EMBENG_ADMIN_CONTEXT_DESTROY},
 	};
 	struct embeng_admin_cmd cmd = ends[_i];
@@ -168,20 +190,132 @@ START_TEST(ending_twice_ends_once)
 
 	start();
 	rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
-	rig->engine->contexts[0]->accesses = _i;
-	rig->engine->queues[1]->accepting = !_i;
+	hold_object(_i, true);
 	for (cookie = 1; cookie <= 2; cookie++) {
 		cmd.cookie = cookie;
 		rig_admin_submit(rig, &cmd);
 	}
 	rig_run(rig);
 	ck_assert(!rig_reap(&rig->admin, &cqe));
-	rig->engine->contexts[0]->accesses = 0;
-	if (!_i)
-		rig->engine->queues[1]->accepting = false;
+	hold_object(_i, false);
 	for (cookie = 1; cookie <= 2; cookie++)
 		ck_assert_uint_eq(rig_wait(&rig->admin).status, EMBENG_STATUS_OK);
 	expect_admin(ends[_i], EMBENG_STATUS_KEY);
+	rig_free(rig);
+}
+END_TEST
+
+/* Nothing new comes to a context that is on its way out. */
+START_TEST(a_dying_context_gets_no_queue)
+{
+	struct embeng_admin_cmd end = {.opcode = EMBENG_ADMIN_CONTEXT_DESTROY}, cmd = good_queue();
+	struct embeng_cqe cqe;
+
+	start();
+	rig_grant(rig, ring, sizeof(ring));
+	hold_object(1, true);
+	rig_admin_submit(rig, &end);
+	rig_run(rig);
+	cqe = rig_admin(rig, &cmd);
+	ck_assert_uint_eq(cqe.cookie, 5);
+	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_KEY);
+	hold_object(1, false);
+	ck_assert_uint_eq(rig_wait(&rig->admin).status, EMBENG_STATUS_OK);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_context_may_have_all_regions)
+{
+	static u8 table[4097 * sizeof(struct embeng_region)] __attribute__((aligned(64)));
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = 1, .address = (u64)(size_t)table};
+	struct embeng_cqe cqe;
+
+	start();
+	rig_grant(rig, table, sizeof(table));
+	ck_assert_uint_eq(reg_read32(rig->engine, EMBENG_REG_REGIONS), 4096);
+	cmd.count = 4097;
+	cqe = rig_admin(rig, &cmd);
+	rig_assert_cqe(&cqe, 0, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA);
+	ck_assert_uint_eq(cqe.value, 4097);
+	ck_assert_uint_eq(cqe.limit, 4096);
+	cmd.count = 4096;
+	expect_admin(cmd, EMBENG_STATUS_OK);
+	rig_free(rig);
+}
+END_TEST
+
+/* The driver found it hung; that somebody else ends it, too, takes nothing back. */
+START_TEST(a_hang_is_not_taken_back)
+{
+	struct embeng_admin_cmd end = {.opcode = EMBENG_ADMIN_QUEUE_DESTROY,
+				       .flags = EMBENG_ADMIN_QUEUE_HUNG,
+				       .cq_index = 9};
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_DRAIN, .cookie = 4, .step = 1};
+	struct rig_queue *q;
+	struct embeng_cqe cqe;
+
+	start();
+	fake.ready = 0;
+	q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	rig_submit(q, &cmd);
+	rig_run(rig);
+	hold_object(0, true);
+	end.queue = q->number;
+	rig_admin_submit(rig, &end);
+	end.flags = 0;
+	end.cq_index = 0;
+	rig_admin_submit(rig, &end);
+	rig_run(rig);
+	hold_object(0, false);
+	rig_wait(&rig->admin);
+	ck_assert(rig_reap(q, &cqe));
+	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_HUNG);
+	ck_assert_uint_eq(cqe.value, 9000000);
+	rig_free(rig);
+}
+END_TEST
+
+#define ADMIN_PLACES 32u /* entries of the rig's admin completion ring */
+#define ADMIN_PENDING 3u
+
+/* Each command that waits has its place: no other answer takes it, however full the ring is. */
+START_TEST(answers_of_waiting_commands_have_room)
+{
+	struct embeng_admin_cmd end = {.opcode = EMBENG_ADMIN_CONTEXT_DESTROY};
+	struct embeng_admin_cmd nop = {.opcode = EMBENG_ADMIN_NOP};
+	u32 head = 0, places;
+	struct embeng_cqe cqe;
+
+	start();
+	head = rig_header(&rig->admin)->sq_head;
+	hold_object(1, true);
+	for (end.cookie = 1; end.cookie <= ADMIN_PENDING; end.cookie++)
+		rig_admin_submit(rig, &end);
+	rig_run(rig);
+	for (nop.cookie = 100; nop.cookie < 110; nop.cookie++)
+		rig_admin_submit(rig, &nop);
+	rig_run(rig);
+	for (; nop.cookie < 100 + ADMIN_PLACES; nop.cookie++)
+		rig_admin_submit(rig, &nop);
+	rig_run(rig);
+	places = ADMIN_PLACES - ADMIN_PENDING;
+	ck_assert_uint_eq(rig_header(&rig->admin)->sq_head - head, ADMIN_PENDING + places);
+	hold_object(1, false);
+	rig_run(rig);
+	for (u64 i = 0; i < places; i++) {
+		ck_assert(rig_reap(&rig->admin, &cqe));
+		ck_assert_uint_eq(cqe.cookie, 100 + i);
+	}
+	/* The newest first; then the places are free for what waited in the ring. */
+	for (u64 i = ADMIN_PENDING; i; i--) {
+		ck_assert(rig_reap(&rig->admin, &cqe));
+		ck_assert_uint_eq(cqe.cookie, i);
+	}
+	for (u64 i = 0; i < ADMIN_PENDING; i++)
+		ck_assert_uint_eq(rig_wait(&rig->admin).cookie, 100 + places + i);
+	ck_assert_uint_eq(rig->engine->pending_count, 0);
 	rig_free(rig);
 }
 END_TEST
@@ -292,6 +426,8 @@ START_TEST(reports_of_a_context_share_an_epoch)
 	rig_run(rig);
 	ck_assert_uint_eq(rig_report(input).epoch, epoch + 2);
 	ck_assert_uint_eq(rig_report(gradient).tail, 1);
+	/* It is the same wait, however often it is reported. */
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), 1);
 	rig_free(rig);
 }
 END_TEST
@@ -346,7 +482,11 @@ static void add(TCase *t)
 			    (int)(sizeof(wrong) / sizeof(wrong[0])));
 	tcase_add_test(t, a_wrong_context_or_index_is_refused);
 	tcase_add_test(t, destroying_a_queue_aborts_what_waits);
-	tcase_add_loop_test(t, ending_twice_ends_once, 0, 2);
+	tcase_add_loop_test(t, ending_twice_ends_once, 0, 3);
+	tcase_add_test(t, a_dying_context_gets_no_queue);
+	tcase_add_test(t, a_context_may_have_all_regions);
+	tcase_add_test(t, a_hang_is_not_taken_back);
+	tcase_add_test(t, answers_of_waiting_commands_have_room);
 	tcase_add_test(t, a_fence_waits_for_what_it_names);
 	tcase_add_test(t, a_fence_names_queues_it_can_wait_for);
 	tcase_add_test(t, reports_of_a_context_share_an_epoch);

@@ -190,19 +190,92 @@ START_TEST(an_image_outside_the_given_memory_is_refused)
 }
 END_TEST
 
+/* An image of GOOD_VERSION with good_parameters and @minimum, to be freed. */
+static void *pack_with_minimum(u64 minimum, size_t *length)
+{
+	struct embeng_fw_parameters p = good_parameters;
+	const struct image_section section = {EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY, &p,
+					      sizeof(p)};
+	void *image;
+
+	p.minimum_version = minimum;
+	ck_assert_int_eq(image_pack(GOOD_VERSION, "test", &section, 1, &image, length), 0);
+	return image;
+}
+
+static const struct {
+	u32 sq, cq;
+	u64 address; /* 0: of a good ring */
+	u32 error;
+} bad_rings[] = {
+	{0, 32, 0, EMBENG_BOOT_ERROR_PARAMETER},
+	{12, 32, 0, EMBENG_BOOT_ERROR_PARAMETER},
+	{2 * EMBENG_SQ_ENTRIES_MAX, 32, 0, EMBENG_BOOT_ERROR_PARAMETER},
+	{16, 0, 0, EMBENG_BOOT_ERROR_PARAMETER},
+	{16, 12, 0, EMBENG_BOOT_ERROR_PARAMETER},
+	{16, 4 * EMBENG_SQ_ENTRIES_MAX, 0, EMBENG_BOOT_ERROR_PARAMETER},
+	{16, 32, 64, EMBENG_BOOT_ERROR_ADDRESS},
+	/* Larger than the memory that is there, and not too large. */
+	{EMBENG_SQ_ENTRIES_MAX, 2 * EMBENG_SQ_ENTRIES_MAX, 0, EMBENG_BOOT_ERROR_ADDRESS},
+};
+
+/* The image has no effect then: nothing is kept of it, and the next boot finds a fresh device. */
 START_TEST(a_bad_admin_ring_is_refused)
 {
 	struct rig *rig = rig_power_on(1, 0);
+	u64 ring = (u64)(size_t)rig->admin.ring;
+	size_t length;
+	u8 *image = pack_with_minimum(GOOD_VERSION, &length);
 
-	reg_write32(rig->engine, EMBENG_REG_ADMIN_SQ_ENTRIES, 12);
-	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
-			  EMBENG_BOOT_FAILED);
-	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_PARAMETER);
+	reg_write64(rig->engine, EMBENG_REG_BOOT_RAISE, U64_MAX);
+	reg_write32(rig->engine, EMBENG_REG_ADMIN_SQ_ENTRIES, bad_rings[_i].sq);
+	reg_write32(rig->engine, EMBENG_REG_ADMIN_CQ_ENTRIES, bad_rings[_i].cq);
+	if (bad_rings[_i].address)
+		reg_write64(rig->engine, EMBENG_REG_ADMIN_RING, bad_rings[_i].address);
+	ck_assert_uint_eq(rig_boot(rig, image, length), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), bad_rings[_i].error);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_BOOT_ERROR_OFFSET), 0);
+	ck_assert_uint_eq(engine_firmware_minimum(rig->engine), 0);
+	ck_assert_ptr_null(rig->engine->contexts);
+	ck_assert_uint_eq(rig->engine->caps.contexts, 0);
 	reg_write32(rig->engine, EMBENG_REG_ADMIN_SQ_ENTRIES, 16);
-	reg_write64(rig->engine, EMBENG_REG_ADMIN_RING, 64);
-	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
-			  EMBENG_BOOT_FAILED);
-	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_ADDRESS);
+	reg_write32(rig->engine, EMBENG_REG_ADMIN_CQ_ENTRIES, 32);
+	reg_write64(rig->engine, EMBENG_REG_ADMIN_RING, ring);
+	ck_assert_uint_eq(rig_boot(rig, image, length), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_eq(engine_firmware_minimum(rig->engine), GOOD_VERSION);
+	free(image);
+	rig_free(rig);
+}
+END_TEST
+
+/* It is read, and refused for what is in it. */
+START_TEST(the_longest_image_is_looked_at)
+{
+	u8 *image = calloc(1, EMBENG_FW_LENGTH_MAX);
+	struct rig *rig = rig_power_on(1, 0);
+
+	ck_assert_ptr_nonnull(image);
+	reg_write32(rig->engine, EMBENG_REG_BOOT_ERROR_INDEX, 7); /* a boot before left it */
+	ck_assert_uint_eq(rig_boot(rig, image, EMBENG_FW_LENGTH_MAX), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_MAGIC);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR_INDEX), 0);
+	free(image);
+	rig_free(rig);
+}
+END_TEST
+
+/* It is answered, and nothing else happens. */
+START_TEST(an_unknown_request_does_nothing)
+{
+	struct rig *rig = rig_new(1, 0);
+	u32 sequence = reg(rig, EMBENG_REG_CONTROL_SEQUENCE) + 1;
+
+	reg_write32(rig->engine, EMBENG_REG_CONTROL, EMBENG_CONTROL_RESET + 1);
+	reg_write32(rig->engine, EMBENG_REG_CONTROL_SEQUENCE, sequence);
+	for (u32 i = 0; i < 3; i++)
+		rig_run(rig);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_CONTROL_DONE), sequence);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_RUNNING);
 	rig_free(rig);
 }
 END_TEST
@@ -255,13 +328,20 @@ START_TEST(a_warm_reset_keeps_nothing)
 	struct rig *rig;
 	struct rig_queue *q;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_DRAIN, .step = 1};
+	u32 boots;
 
 	fake = (struct fake_model){.admitted = U64_MAX};
 	rig = rig_new(2, _i != 0);
 	q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
 	rig_submit(q, &cmd);
 	rig_run(rig);
+	boots = reg(rig, EMBENG_REG_BOOT_DONE);
+	reg_write64(rig->engine, EMBENG_REG_FIRMWARE_MINIMUM, 6);
 	rig_warm_reset(rig);
+	/* But for the answers to requests, which would come again, and for the lowest version. */
+	ck_assert_uint_eq(boots, 1);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_DONE), boots);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_FIRMWARE_MINIMUM), 6);
 	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_ROM);
 	ck_assert_uint_eq(reg(rig, EMBENG_REG_QUEUES), 0);
 	ck_assert_uint_eq(EMBENG_LOAD_ACQUIRE(&rig_header(q)->dead), 1);
@@ -271,19 +351,6 @@ START_TEST(a_warm_reset_keeps_nothing)
 	rig_free(rig);
 }
 END_TEST
-
-/* An image of GOOD_VERSION with good_parameters and @minimum, to be freed. */
-static void *pack_with_minimum(u64 minimum, size_t *length)
-{
-	struct embeng_fw_parameters p = good_parameters;
-	const struct image_section section = {EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY, &p,
-					      sizeof(p)};
-	void *image;
-
-	p.minimum_version = minimum;
-	ck_assert_int_eq(image_pack(GOOD_VERSION, "test", &section, 1, &image, length), 0);
-	return image;
-}
 
 /* The driver allows one version, the image wants another, and the device keeps a third. */
 static const struct {
@@ -549,7 +616,10 @@ static void add(TCase *t)
 	tcase_add_test(t, a_parameter_says_how_often_the_heart_beats);
 	tcase_add_test(t, work_below_inline_bytes_stays_with_its_thread);
 	tcase_add_test(t, an_image_outside_the_given_memory_is_refused);
-	tcase_add_test(t, a_bad_admin_ring_is_refused);
+	tcase_add_loop_test(t, a_bad_admin_ring_is_refused, 0,
+			    (int)(sizeof(bad_rings) / sizeof(bad_rings[0])));
+	tcase_add_test(t, the_longest_image_is_looked_at);
+	tcase_add_test(t, an_unknown_request_does_nothing);
 	tcase_add_test(t, a_boot_without_memory_is_refused);
 	tcase_add_test(t, a_boot_while_running_changes_nothing);
 	tcase_add_loop_test(t, a_warm_reset_keeps_nothing, 0, 2);

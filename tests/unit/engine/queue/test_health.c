@@ -2,6 +2,7 @@
 /*
  * A watchdog sees in a queue's header and in the registers whether the queue and device are alive.
  */
+#include "engine/queue/internal.h"
 #include "fake_model.h"
 #include "rig.h"
 #include "suite.h"
@@ -252,17 +253,118 @@ START_TEST(a_queue_goes_on_where_it_is_told)
 	rig_submit(q, &now);
 	rig_run(rig);
 	ck_assert_uint_eq(destroy(0, 0).status, EMBENG_STATUS_OK);
+	/* By now the program has given two more, which the earlier queue did not take. */
+	now.cookie = 11;
+	rig_submit(q, &now);
+	now.cookie = 12;
+	rig_submit(q, &now);
+	rig_header(q)->progress = 5;
 	cmd.queue = q->number;
 	cmd.address = (u64)(size_t)q->ring;
 	cmd.sq_index = 1;
 	cmd.cq_index = 1;
 	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(rig_header(q)->cq_tail, 1);
-	ck_assert_uint_eq(rig_header(q)->sq_head, 1);
+	rig_run(rig);
+	ck_assert_uint_eq(rig_header(q)->cq_tail, 3);
+	ck_assert_uint_eq(rig_header(q)->sq_head, 3);
+	ck_assert_uint_eq(rig->engine->queues[q->number]->progress, 5);
 	expect(1, EMBENG_STATUS_OK, 0, 0);
+	expect(11, EMBENG_STATUS_OK, 0, 0);
+	expect(12, EMBENG_STATUS_OK, 0, 0);
 	now.cookie = 2;
 	ck_assert_uint_eq(rig_call(q, &now).cookie, 2);
-	ck_assert_uint_eq(rig_header(q)->done, 2);
+	ck_assert_uint_eq(rig_header(q)->done, 4);
+	rig_free(rig);
+}
+END_TEST
+
+/* Nothing of a queue that had this memory before; one that goes on keeps its counts. */
+START_TEST(a_queue_begins_without_the_last_one)
+{
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_QUEUE_CREATE,
+				       .kind = EMBENG_QUEUE_GRADIENT,
+				       .sq_entries = 4,
+				       .cq_entries = 4,
+				       .flags = _i ? EMBENG_ADMIN_QUEUE_AT : 0};
+	struct embeng_ring_header *header;
+	struct embeng_cmd now = nop(1, 0);
+	u32 interrupts;
+
+	start(0);
+	header = rig_header(q);
+	ck_assert_uint_eq(destroy(0, 0).status, EMBENG_STATUS_OK);
+	header->busy_ns = 7;
+	header->progress = 5;
+	header->report.state = EMBENG_QUEUE_ERROR;
+	header->report.wait = EMBENG_WAIT_SPACE;
+	header->report.tail = 9;
+	EMBENG_STORE_RELEASE(&q->doorbell->armed, 3);
+	cmd.queue = q->number;
+	cmd.vector = q->number % 8;
+	cmd.address = (u64)(size_t)q->ring;
+	interrupts = rig->interrupts[cmd.vector];
+	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(header->busy_ns, _i ? 7 : 0);
+	ck_assert_uint_eq(header->progress, _i ? 5 : 0);
+	ck_assert_uint_eq(header->report.state, EMBENG_QUEUE_RUNNING);
+	ck_assert_uint_eq(header->report.wait, EMBENG_WAIT_NOTHING);
+	ck_assert_uint_eq(header->report.tail, 0);
+	rig_call(q, &now);
+	ck_assert_uint_eq(rig->interrupts[cmd.vector], interrupts);
+	rig_free(rig);
+}
+END_TEST
+
+/* The words of its report, as queue_new() leaves them: before the first look at the queue. */
+START_TEST(a_report_is_forgotten_at_once)
+{
+	struct embeng_admin_cmd cmd = {.kind = EMBENG_QUEUE_GRADIENT,
+				       .sq_entries = 4,
+				       .cq_entries = 4,
+				       .flags = EMBENG_ADMIN_QUEUE_AT};
+	struct embeng_ring_header *header;
+	struct queue *made;
+
+	start(0);
+	header = rig_header(q);
+	header->report.state = EMBENG_QUEUE_ERROR;
+	header->report.wait = EMBENG_WAIT_SPACE;
+	header->report.tail = 9;
+	cmd.queue = q->number;
+	cmd.address = (u64)(size_t)q->ring;
+	ck_assert_uint_eq(queue_new(rig->engine, &cmd, &made), EMBENG_STATUS_OK);
+	ck_assert_uint_eq(header->report.state, EMBENG_QUEUE_RUNNING);
+	ck_assert_uint_eq(header->report.wait, EMBENG_WAIT_NOTHING);
+	ck_assert_uint_eq(header->report.tail, 0);
+	queue_free(made);
+	rig_free(rig);
+}
+END_TEST
+
+static u64 stop_heart(void *arg, enum port_fault fault, u32 target)
+{
+	(void)arg;
+	(void)target;
+	return fault == PORT_FAULT_HEARTBEAT_STOPS;
+}
+
+/* Neither a device that hangs has one, nor one that nobody booted. */
+START_TEST(a_heart_may_stand_still)
+{
+	u64 until;
+	u32 beat;
+
+	if (_i) {
+		start(0);
+		rig->host.fault = stop_heart;
+	} else {
+		rig = rig_power_on(1, 0);
+	}
+	beat = reg_read32(rig->engine, EMBENG_REG_HEARTBEAT);
+	until = port_now_ns() + 2000000ull * rig->engine->heartbeat_ms + 20000000;
+	while (port_now_ns() < until)
+		rig_run(rig);
+	ck_assert_uint_eq(reg_read32(rig->engine, EMBENG_REG_HEARTBEAT), beat);
 	rig_free(rig);
 }
 END_TEST
@@ -317,6 +419,9 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_hung_command_is_told_from_the_rest);
 	tcase_add_test(tcase, without_a_hang_all_are_aborted);
 	tcase_add_test(tcase, a_queue_goes_on_where_it_is_told);
+	tcase_add_loop_test(tcase, a_queue_begins_without_the_last_one, 0, 2);
+	tcase_add_test(tcase, a_report_is_forgotten_at_once);
+	tcase_add_loop_test(tcase, a_heart_may_stand_still, 0, 2);
 	tcase_add_test(tcase, a_fault_interrupts);
 }
 

@@ -4,6 +4,8 @@
 
 #include "ring_help.h"
 
+#define WAITERS 4u
+
 START_TEST(lookups_are_accepted_ahead_and_done_in_order)
 {
 	struct rig_queue *q;
@@ -62,6 +64,88 @@ START_TEST(a_refused_lookup_answers_at_once)
 	ck_assert_uint_eq(cqe.limit, 6);
 	ck_assert_uint_eq(fake.finishes, 0);
 	ck_assert_uint_eq(fake.releases, 1);
+	/* The queue goes on behind the one that waits, which is not done before it. */
+	ck_assert_uint_eq(rig_header(q)->done, 0);
+	fake.accept_status = 0;
+	cmd = lookup(3);
+	ck_assert_uint_eq(rig_call(q, &cmd).flags, EMBENG_CQE_ACCEPTED);
+	ck_assert_uint_eq(rig_header(q)->done, 0);
+	fake.ready = U64_MAX;
+	ck_assert_uint_eq(rig_wait(q).step, 1);
+	ck_assert_uint_eq(rig_wait(q).step, 3);
+	ck_assert_uint_eq(rig_header(q)->done, 3);
+	rig_free(rig);
+}
+END_TEST
+
+/* A completion tells the step of its command: its own, or the one that it comes after. */
+START_TEST(a_completion_tells_the_step)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_LOOKUP, .after = 3};
+	struct rig_queue *q;
+
+	start();
+	cmd.desc = mem;
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INFERENCE, 0);
+	ck_assert_uint_eq(rig_call(q, &cmd).step, 3);
+	ck_assert_uint_eq(rig_wait(q).step, 3);
+	rig_free(rig);
+}
+END_TEST
+
+/* Only queues of lookups and gradients have steps to take ahead. */
+START_TEST(a_transfer_queue_takes_one)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_DRAIN, .step = 1};
+	struct rig_queue *q;
+
+	start();
+	fake.ready = 0;
+	q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	for (u32 i = 0; i < 3; i++)
+		rig_submit(q, &cmd);
+	rig_run(rig);
+	ck_assert_uint_eq(rig_header(q)->sq_head, 1);
+	ck_assert_uint_eq(fake.commits, 1);
+	rig_free(rig);
+}
+END_TEST
+
+static u64 accepted[WAITERS];
+static u32 accepted_count;
+
+static void note_accepted(struct command *command)
+{
+	accepted[accepted_count++ % WAITERS] = command->cmd.cookie;
+}
+
+/* One of each queue: the highest priority first, whatever the numbers of the queues are. */
+START_TEST(a_higher_priority_is_fetched_first)
+{
+	static const u8 priorities[WAITERS] = {1, 3, 0, 2};
+	static const u64 order[WAITERS] = {2, 4, 1, 3};
+	struct rig_queue *queues[WAITERS];
+	struct embeng_admin_cmd made = {
+		.kind = EMBENG_QUEUE_INPUT, .sq_entries = 16, .cq_entries = 32};
+	struct embeng_cmd cmd;
+
+	start();
+	accepted_count = 0;
+	fake.ready = 0;
+	fake.accepting = note_accepted;
+	for (made.replica = 0; made.replica < WAITERS; made.replica++) {
+		made.priority = priorities[made.replica];
+		queues[made.replica] = rig_queue_of(rig, made, 0);
+	}
+	for (u32 i = 0; i < WAITERS; i++) {
+		cmd = lookup(1);
+		cmd.cookie = 1 + i;
+		rig_submit(queues[i], &cmd);
+	}
+	rig_run(rig);
+	ck_assert_uint_eq(accepted_count, WAITERS);
+	for (u32 i = 0; i < WAITERS; i++)
+		ck_assert_uint_eq(accepted[i], order[i]);
 	rig_free(rig);
 }
 END_TEST
@@ -230,7 +314,6 @@ START_TEST(what_is_not_small_wakes_the_service)
 }
 END_TEST
 
-#define WAITERS 4u
 #define STEPS 3u
 
 /* Queues of as many replicas, each with lookups that may run all at once. */
@@ -287,6 +370,9 @@ static void add(TCase *t)
 {
 	tcase_add_test(t, lookups_are_accepted_ahead_and_done_in_order);
 	tcase_add_test(t, a_refused_lookup_answers_at_once);
+	tcase_add_test(t, a_completion_tells_the_step);
+	tcase_add_test(t, a_transfer_queue_takes_one);
+	tcase_add_test(t, a_higher_priority_is_fetched_first);
 	tcase_add_test(t, a_drain_covers_what_was_rung_before_it);
 	tcase_add_test(t, accepting_computes_nothing);
 	tcase_add_test(t, a_call_is_bounded);

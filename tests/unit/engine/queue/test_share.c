@@ -202,19 +202,28 @@ START_TEST(refused_commands_cost_their_context)
 }
 END_TEST
 
+static struct embeng_cmd lookup_of(u64 step)
+{
+	return (struct embeng_cmd){
+		.opcode = EMBENG_OP_LOOKUP, .step = step, .desc = {.length = 64}};
+}
+
 /* Nobody else has anything that can be taken: then all of it is. */
 START_TEST(nobody_waits_for_the_blocked)
 {
-	struct embeng_cmd never = {.opcode = EMBENG_OP_STATE_READ, .step = 6};
+	struct embeng_cmd never = lookup_of(6);
+	struct rig_queue *blocked;
 
 	start(0, 0, 100 * MS, MS);
+	blocked = rig_queue(rig, 1, EMBENG_QUEUE_INPUT, 0);
 	fake.admitted = 5;
 	for (u32 i = 0; i < 3; i++) {
 		give_hogs();
 		/* By now the other context is far ahead of this one, whose command is seen first. */
 		if (i)
-			rig_submit(meek, &never);
+			rig_submit(blocked, &never);
 		engine_run(rig->engine, ENGINE_RUN_ALL);
+		ck_assert(!i || rig_report(blocked).state == EMBENG_QUEUE_BLOCKED);
 		ck_assert_uint_eq(test.runs[0], (i + 1) * 8 * HOGS);
 	}
 	ck_assert_uint_eq(test.runs[1], 0);
@@ -222,11 +231,80 @@ START_TEST(nobody_waits_for_the_blocked)
 }
 END_TEST
 
+static u32 accepted[8], accepted_count;
+
+static void note_context(struct command *command)
+{
+	accepted[accepted_count++ % 8] = command->context->number;
+}
+
+/*
+ * A context that gives nothing, and one whose command cannot be taken, are behind all others, but
+ * nobody lets them go first: one command each of the two that have some is taken in turn.
+ */
+START_TEST(idle_and_stuck_contexts_hold_nobody_back)
+{
+	struct embeng_cmd never = lookup_of(6);
+	struct rig_queue *stuck, *near, *far;
+
+	start(0, 0, MS, MS);
+	rig_context(rig, 2);
+	stuck = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	near = rig_queue(rig, 1, EMBENG_QUEUE_INPUT, 0);
+	far = rig_queue(rig, 2, EMBENG_QUEUE_INPUT, 0);
+	fake.admitted = 5;
+	fake.accepting = note_context;
+	accepted_count = 0;
+	if (_i)
+		rig_submit(stuck, &never);
+	engine_run(rig->engine, ENGINE_RUN_ACCEPT);
+	ck_assert(!_i || rig_report(stuck).state == EMBENG_QUEUE_BLOCKED);
+	rig->engine->contexts[1]->served_ns = rig->engine->share_ns + 8 * MS;
+	rig->engine->contexts[2]->served_ns = rig->engine->share_ns + 15 * MS;
+	for (u64 step = 1; step <= 2; step++) {
+		struct embeng_cmd cmd = lookup_of(step);
+
+		rig_submit(near, &cmd);
+		rig_submit(far, &cmd);
+	}
+	engine_run(rig->engine, ENGINE_RUN_ACCEPT);
+	ck_assert_uint_eq(accepted_count, 4);
+	for (u32 i = 0; i < 4; i++)
+		ck_assert_uint_eq(accepted[i], 1 + i % 2);
+	rig_free(rig);
+}
+END_TEST
+
+static u64 stall_first(void *arg, enum port_fault fault, u32 target)
+{
+	(void)arg;
+	return fault == PORT_FAULT_STALL_QUEUE && target == hogs[0]->number;
+}
+
+/* It looks as if it had something to take, for ever. */
+START_TEST(a_stalled_queue_holds_nobody_back)
+{
+	start(0, 0, MS, MS);
+	rig->host.fault = stall_first;
+	give(hogs[0], 0);
+	engine_run(rig->engine, ENGINE_RUN_ALL);
+	rig->engine->contexts[1]->served_ns = rig->engine->share_ns + 1000 * MS;
+	give(meek, 0);
+	engine_run(rig->engine, ENGINE_RUN_ALL);
+	ck_assert_uint_eq(test.runs[0], 0);
+	ck_assert_uint_eq(test.runs[1], 8);
+	rig_free(rig);
+}
+END_TEST
+
 static u32 meek_runs_at_end; /* when the long command ended */
+static u32 accepts_at_end;   /* commands of its own context, when the first command ended */
 
 static void work_noted(struct command *command)
 {
 	work(command);
+	if (fake.runs == 1)
+		accepts_at_end = test.accepts[0];
 	if (!command->context->number)
 		meek_runs_at_end = test.runs[1];
 }
@@ -277,19 +355,28 @@ START_TEST(long_commands_go_on)
 }
 END_TEST
 
+static void work_after_giving(struct command *command)
+{
+	struct embeng_cmd small = {.opcode = EMBENG_OP_STATE_READ, .arg = FAKE_SMALL, .cookie = 9};
+
+	if (fake.runs == 1)
+		rig_submit(hogs[1], &small);
+	work_noted(command);
+}
+
 /* The device serves another queue of the context that it works for when that is done. */
 START_TEST(a_context_does_not_overtake_itself)
 {
 	struct embeng_cmd large = {.opcode = EMBENG_OP_STATE_READ};
-	struct embeng_cmd small = {.opcode = EMBENG_OP_STATE_READ, .arg = FAKE_SMALL, .cookie = 9};
 
 	start(0, 0, 40 * MS, 5 * MS);
 	test.pieces = true;
+	fake.running = work_after_giving;
 	rig_submit(hogs[0], &large);
-	engine_run(rig->engine, ENGINE_RUN_ACCEPT);
-	rig_submit(hogs[1], &small);
 	while (test.runs[0] < 2)
 		engine_run(rig->engine, ENGINE_RUN_ALL);
+	/* Nor was it fetched between the pieces. */
+	ck_assert_uint_eq(accepts_at_end, 1);
 	ck_assert_uint_eq(fake.log[0], 0);
 	ck_assert_uint_eq(fake.log[1], 9);
 	rig_free(rig);
@@ -303,6 +390,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, high_priorities_come_first);
 	tcase_add_test(tcase, refused_commands_cost_their_context);
 	tcase_add_test(tcase, nobody_waits_for_the_blocked);
+	tcase_add_loop_test(tcase, idle_and_stuck_contexts_hold_nobody_back, 0, 2);
+	tcase_add_test(tcase, a_stalled_queue_holds_nobody_back);
 	tcase_add_loop_test(tcase, small_commands_do_not_wait_for_long_ones, 0, 2);
 	tcase_add_test(tcase, long_commands_go_on);
 	tcase_add_test(tcase, a_context_does_not_overtake_itself);

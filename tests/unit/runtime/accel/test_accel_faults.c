@@ -275,6 +275,64 @@ START_TEST(a_failed_update_ends_who_waits_for_a_lookup)
 }
 END_TEST
 
+/* The flush that gave up holds no later update back. */
+START_TEST(a_late_drain_opens_the_gate)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a;
+	pthread_t thread;
+
+	take(EMBENG_QUEUE_INPUT);
+	take(EMBENG_QUEUE_GRADIENT);
+	take(EMBENG_QUEUE_TRANSFER);
+	close(begin_view(e, EMBENG_TRAIN, &a));
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_OK);
+	ck_assert_int_eq(apply_ones(e, 0), 0);
+	ck_assert_int_eq(embeng_flush(e, 1000000), -ETIME);
+	expect_text("deadline passed while step 1 is applied");
+	ck_assert_uint_eq(fake_held(EMBENG_QUEUE_TRANSFER), 1);
+	fake_finish(EMBENG_QUEUE_GRADIENT, EMBENG_STATUS_OK);
+	fake_finish(EMBENG_QUEUE_TRANSFER, EMBENG_STATUS_OK);
+	ck_assert_int_eq(pthread_create(&thread, NULL, train, e), 0);
+	while (!fake_held(EMBENG_QUEUE_INPUT))
+		sched_yield();
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_OK);
+	ends_soon(thread);
+	fake_finish(EMBENG_QUEUE_GRADIENT, EMBENG_STATUS_OK);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
+/* A flush ends when the gradients of all replicas are the program's again. */
+START_TEST(a_flush_waits_for_each_replica)
+{
+	struct embeng *e;
+
+	fake_install();
+	e = open_on(VALIDATED, 2);
+	for (uint32_t r = 0; r < 2; r++)
+		ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, r, -1), 0);
+	take(EMBENG_QUEUE_GRADIENT);
+	take(EMBENG_QUEUE_TRANSFER);
+	for (uint32_t r = 0; r < 2; r++) {
+		struct embeng_activations a = {.size = sizeof(a)};
+
+		ck_assert_int_eq(embeng_dequeue(e, r, -1, &a), 0);
+		ck_assert_int_eq(apply_ones(e, r), 0);
+		if (!r)
+			fake_finish(EMBENG_QUEUE_GRADIENT, EMBENG_STATUS_OK);
+	}
+	ck_assert_int_eq(embeng_flush(e, 1000000), -ETIME);
+	fake_finish(EMBENG_QUEUE_TRANSFER, EMBENG_STATUS_OK);
+	fake_finish(EMBENG_QUEUE_GRADIENT, EMBENG_STATUS_OK);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
@@ -285,6 +343,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_failed_lookup_lets_go_of_gradients);
 	tcase_add_test(tc, a_failed_lookup_is_given_again);
 	tcase_add_test(tc, a_failed_update_ends_who_waits_for_a_lookup);
+	tcase_add_test(tc, a_late_drain_opens_the_gate);
+	tcase_add_test(tc, a_flush_waits_for_each_replica);
 }
 
 int main(void)

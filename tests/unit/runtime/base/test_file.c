@@ -11,51 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "scratch_help.h"
+#include "file_help.h"
 #include "suite.h"
-
-static char folder[32];
 
 static void setup(void)
 {
 	scratch_folder_make(folder);
-}
-
-static void teardown(void)
-{
-	file_ops = &file_ops_system;
-	scratch_folder_remove(folder);
-}
-
-/* "FOLDER/NAME"; lives until the second call after it. */
-static const char *at(const char *name)
-{
-	static char paths[2][128];
-	static int turn;
-
-	turn = !turn;
-	snprintf(paths[turn], sizeof(paths[turn]), "%s/%s", folder, name);
-	return paths[turn];
-}
-
-static void put(const char *name, const char *text)
-{
-	FILE *f = fopen(at(name), "we");
-
-	ck_assert_ptr_nonnull(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-static void expect_text(const char *name, const char *want)
-{
-	size_t length;
-	char *text;
-
-	ck_assert_int_eq(file_read_whole(at(name), 100, &text, &length), 0);
-	ck_assert_str_eq(text, want);
-	free(text);
 }
 
 static mode_t mode_of(const char *name)

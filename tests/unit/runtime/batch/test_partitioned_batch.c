@@ -8,6 +8,8 @@
 
 #include "preprocess_help.h"
 #include "suite.h"
+#include "embeng/preprocess.h"
+#include "embeng/profile.h"
 
 #define MOST_FLOATS (300 * 20)
 
@@ -221,8 +223,100 @@ START_TEST(profiles_as_the_batch_does)
 }
 END_TEST
 
+static double norm_of(struct embeng *e, struct embeng_batch *b, double tables[TABLES])
+{
+	static float from[SAMPLES * 20];
+	const float *features[FEATURES];
+	const struct embeng_gradients g = {
+		.size = sizeof(g), .count = FEATURES, .features = features};
+	const struct embeng_gradients *gradients[] = {&g};
+	struct embeng_gradient_norms norms = {
+		.size = sizeof(norms), .tables = tables, .table_count = TABLES};
+
+	for (int i = 0; i < SAMPLES * 20; i++)
+		from[i] = sinf((float)i);
+	for (int f = 0; f < FEATURES; f++)
+		features[f] = from;
+	ck_assert_int_eq(embeng_gradient_norm(e, &b, gradients, 1, &norms), 0);
+	return norms.norm;
+}
+
+/* Gains are f32, and the items of a sample are in another order. */
+static void compare_norms(enum embeng_partition_flavour flavour, uint64_t seed)
+{
+	struct embeng_stacking *s = stacking_of(flavour);
+	double plain[TABLES], stacked[TABLES], all;
+	struct embeng_preprocessed *made = NULL;
+	struct embeng *e = engine_new();
+	struct embeng_batch *b;
+	struct ids ids;
+
+	draw_ids(&ids, seed);
+	b = whole_batch(e, &ids);
+	all = norm_of(e, b, plain);
+	ck_assert_int_eq(embeng_preprocess(e, b, s, NULL, &made), 0);
+	ck_assert_int_eq(embeng_batch_partitioned(b, s, made), 0);
+	ck_assert_double_gt(all, 1);
+	ck_assert_double_eq_tol(norm_of(e, b, stacked), all, 1e-6 * all);
+	for (int t = 0; t < TABLES; t++)
+		ck_assert_double_eq_tol(stacked[t], plain[t], 1e-6 * all);
+	embeng_preprocessed_free(made);
+	embeng_batch_free(b);
+	embeng_close(e);
+	embeng_stacking_free(s);
+}
+
+START_TEST(norms_are_those_of_the_batch)
+{
+	for (uint64_t seed = 80; seed < 90; seed++)
+		compare_norms(seed % 2 ? EMBENG_PARTITION_TF : EMBENG_PARTITION_JAX, seed);
+}
+END_TEST
+
+/* Cores of one stack that have the same items: the engine refuses them, and no item counts twice. */
+START_TEST(items_of_two_cores_count_once)
+{
+	struct embeng_stacking *s = stacking_of(EMBENG_PARTITION_JAX);
+	struct embeng_preprocessed *made = NULL;
+	double once[TABLES], twice[TABLES], all;
+	struct embeng *e = engine_new();
+	struct embeng_batch *b;
+	struct ids ids;
+
+	draw_ids(&ids, 9);
+	b = whole_batch(e, &ids);
+	ck_assert_int_eq(embeng_preprocess(e, b, s, NULL, &made), 0);
+	for (int i = 0; i < 2; i++) {
+		for (size_t k = 0; k < made->stack_count; k++) {
+			const struct embeng_partitioned *p = &made->stacks[k];
+			size_t half = p->row_pointer_count / 2;
+
+			if (!half)
+				continue;
+
+			/* First core 1 has no items, then those of core 0. */
+			p->core_first[1] = p->core_first[0];
+			p->core_end[1] = i ? p->core_end[0] : p->core_first[1];
+			for (size_t r = 0; r < half; r++)
+				p->row_pointers[half + r] = i ? p->row_pointers[r] : 0;
+		}
+		ck_assert_int_eq(embeng_batch_partitioned(b, s, made), 0);
+		all = norm_of(e, b, i ? twice : once);
+		ck_assert_double_gt(all, 1);
+	}
+	ck_assert_mem_eq(once, twice, sizeof(once));
+	ck_assert_int_lt(embeng_enqueue(e, b, -1), 0);
+	embeng_preprocessed_free(made);
+	embeng_batch_free(b);
+	embeng_close(e);
+	embeng_stacking_free(s);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, norms_are_those_of_the_batch);
+	tcase_add_test(tcase, items_of_two_cores_count_once);
 	tcase_add_test(tcase, trains_as_the_batch_does);
 	tcase_add_test(tcase, dropped_ids);
 	tcase_add_test(tcase, profiles_as_the_batch_does);

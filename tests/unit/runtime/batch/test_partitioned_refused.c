@@ -6,6 +6,7 @@
 #include "runtime/src/session/session.h"
 #undef fail /* session.h defines one, and so does Check */
 #include "preprocess_help.h"
+#include "embeng/preprocess.h"
 
 /* A batch, and what it was partitioned to, to be changed. */
 struct changed {

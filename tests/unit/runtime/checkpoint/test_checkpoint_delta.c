@@ -405,15 +405,11 @@ END_TEST
 
 static void expect_row(const char *folder, size_t back, uint32_t salt)
 {
-	struct embeng_checkpoint *c = NULL;
 	float row[4];
 
-	help_expect_ok(embeng_checkpoint_open_earlier(folder, back, &c, NULL));
-	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
-	help_expect_ok(embeng_checkpoint_read(c, 0, NULL, 9, 1, row));
+	help_read_earlier(folder, back, 9, row);
 	for (size_t i = 0; i < 4; i++)
 		ck_assert_float_eq(row[i], help_value(0, 0, 36 + i, salt));
-	embeng_checkpoint_close(c);
 }
 
 /* Deltas beside full saves, keeping 1, 2 and 3: each that is kept opens, and nothing else is there. */
@@ -615,7 +611,8 @@ END_TEST
 /* Lookups of a checkpoint and of the engine, checked, unchecked and one by one. */
 START_TEST(lookups_see_deltas)
 {
-	static const uint32_t flags[] = {0, EMBENG_SERVING_VERIFY, EMBENG_SERVING_TRUST};
+	static const uint32_t flags[] = {0, EMBENG_SERVING_VERIFY, EMBENG_SERVING_TRUST,
+					 EMBENG_SERVING_COPY};
 	const int64_t ids[] = {9, 10, 99, 0, 50}, splits[] = {0, 1, 2, 3, 4, 5};
 	struct embeng_serving_input in = ragged_input(0, ids, splits, 6);
 	struct embeng *e = open_one(100, 0.1f);
@@ -632,7 +629,7 @@ START_TEST(lookups_see_deltas)
 	change_row(e, 0, 0, 0, 3);
 	expect_delta(e, folder, 2, 2);
 	help_expect_ok(embeng_rows_read(e, 0, NULL, ids, 5, want));
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		struct embeng_serving *s = NULL;
 
 		help_expect_ok(embeng_serving_open(folder, NULL, flags[i], &s, NULL));

@@ -187,6 +187,28 @@ static int restore_step(struct embeng *e, const char *folder, uint64_t step)
 }
 
 /* The newer of two checkpoints of one step is taken, whatever their order by steps. */
+/* The later step first, and then by name, in whatever order the folder gives them. */
+START_TEST(kept_ones_are_listed_from_the_newest)
+{
+	static const char *const names[] = {
+		"embeng-10-00000000000000aa.index.json", "embeng-10-00000000000000bb.index.json",
+		"embeng-9-00000000000000cc.index.json", "embeng-2-00000000000000aa.index.json"};
+	struct index index = {0};
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	edit_write(folder, "embeng-11-not-one.index.json", "", 0);
+	for (size_t i = 0; i < 4; i++)
+		edit_write(folder, names[(i + (size_t)_i) % 4], "", 0);
+	help_expect_ok(index_list_kept(folder, &index));
+	ck_assert_uint_eq(index.earlier_count, 4);
+	for (size_t i = 0; i < 4; i++)
+		ck_assert_str_eq(index.earlier[i], names[i]);
+	index_free(&index);
+	folder_remove(folder);
+}
+END_TEST
+
 START_TEST(a_step_is_chosen)
 {
 	struct embeng *e = open_keeper(), *fresh;
@@ -260,6 +282,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, each_save_decides);
 	tcase_add_loop_test(tcase, a_newest_one_that_is_broken, 0, 2);
 	tcase_add_test(tcase, an_index_that_was_cut);
+	tcase_add_loop_test(tcase, kept_ones_are_listed_from_the_newest, 0, 4);
 	tcase_add_test(tcase, a_step_is_chosen);
 	tcase_add_test(tcase, a_disk_that_lies);
 }

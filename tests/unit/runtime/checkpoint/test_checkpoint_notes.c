@@ -224,6 +224,43 @@ START_TEST(rates_go_by_name)
 }
 END_TEST
 
+/* So has each hyperparameter that the program sets in each step. The index keeps these names. */
+START_TEST(dynamic_hyperparameters_go_by_name)
+{
+	const struct embeng_dynamic list[] = {{"weight_decay_factor", "decay"},
+					      {"max_norm", "long"}};
+	const struct embeng_dynamic other[] = {{"max_norm", "wide"},
+					       {"weight_decay_factor", "decay"}};
+	struct embeng_optimizer saved = embeng_sgd(0.5f), own = saved;
+	struct embeng_restore_report report;
+	struct embeng *e;
+	char folder[HELP_PATH];
+
+	saved.dynamic = list;
+	own.dynamic = other;
+	saved.dynamic_count = own.dynamic_count = 2;
+	folder_new(folder);
+	e = open_table(devices[0], saved, EMBENG_NON_FINITE_ERROR);
+	help_expect_ok(embeng_save(e, folder, NULL));
+	help_expect_ok(restore_report(e, folder, &report));
+	ck_assert_uint_eq(report.settings, 0);
+	embeng_close(e);
+	e = open_table(devices[0], own, EMBENG_NON_FINITE_ERROR);
+	help_expect_ok(restore_report(e, folder, &report));
+	ck_assert_str_eq(report.text,
+			 "table t: dynamic max_norm is long in the checkpoint, the model "
+			 "has wide");
+	embeng_close(e);
+	e = open_table(devices[0], embeng_sgd(0.5f), EMBENG_NON_FINITE_ERROR);
+	help_expect_ok(restore_report(e, folder, &report));
+	ck_assert_uint_eq(report.settings, 2);
+	ck_assert_ptr_nonnull(strstr(report.text, "dynamic weight_decay_factor is decay in the "
+						  "checkpoint, the model has none"));
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 /* All are counted, and as many told as there is room for. */
 START_TEST(more_notes_than_room)
 {
@@ -261,6 +298,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, a_slot_that_the_optimizer_cannot_have, 0, 2);
 	tcase_add_test(tcase, settings_that_differ_are_named);
 	tcase_add_test(tcase, rates_go_by_name);
+	tcase_add_test(tcase, dynamic_hyperparameters_go_by_name);
 	tcase_add_test(tcase, more_notes_than_room);
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "checkpoint_help.h"
+#include "memory_stream.h"
 #include "suite.h"
 
 #define IDS 500
@@ -343,6 +344,93 @@ START_TEST(a_save_that_fails_ends_its_snapshot)
 }
 END_TEST
 
+/* The stream's writer trains: it would wait for ever if a save into a stream held updates back. */
+static int64_t write_stream_and_train(void *arg, const void *data, size_t bytes)
+{
+	int64_t ret = memory_stream_write(arg, data, bytes);
+
+	if (training.left) {
+		training.left--;
+		go_on();
+	}
+	return ret;
+}
+
+static void save_stream_training(struct embeng *e, struct memory_stream *m, unsigned int writes)
+{
+	struct embeng_writer w = memory_writer(m);
+
+	w.write = write_stream_and_train;
+	training.e = e;
+	training.steps = 0;
+	training.left = writes;
+	help_expect_ok(embeng_save_stream(e, &w, NULL));
+	ck_assert_uint_gt(training.steps, 0);
+}
+
+/* Unpacks into a folder, and compares that with one that was saved when nothing else happened. */
+static void expect_stream_same(struct memory_stream *m, const char *quiet)
+{
+	struct embeng_reader r = memory_reader(m);
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	help_expect_ok(embeng_checkpoint_unpack(&r, folder, NULL, NULL));
+	expect_same(quiet, folder, true);
+	folder_remove(folder);
+	memory_stream_free(m);
+}
+
+START_TEST(a_stream_is_of_the_step_at_which_it_began)
+{
+	const struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct embeng *e = open_trained(in_all[_i], &engine);
+	struct memory_stream m = {0};
+	char quiet[HELP_PATH];
+
+	folder_new(quiet);
+	first_steps(e);
+	help_expect_ok(embeng_save(e, quiet, NULL));
+	save_stream_training(e, &m, UINT32_MAX);
+	ck_assert_uint_gt(training.steps, 4);
+	expect_stream_same(&m, quiet);
+	embeng_close(e);
+	folder_remove(quiet);
+}
+END_TEST
+
+/* The shard that the snapshot did not last for stays in the stream, and nothing names it. */
+START_TEST(a_stream_whose_snapshot_outgrows_the_memory_begins_again)
+{
+	const struct embeng_engine_config engine = {.size = sizeof(engine)};
+	struct memory_stream m = {0};
+	char device[64], quiet[HELP_PATH];
+	struct embeng *e;
+	uint64_t once;
+
+	snprintf(device, sizeof(device), "soft:cores=1,memory=%" PRIu64,
+		 trained_bytes() + (_i ? 4 * 20301 : 0));
+	e = open_trained(device, &engine);
+	folder_new(quiet);
+	first_steps(e);
+	if (_i) {
+		/* The third write is that of the shard's header: a step follows that the memory lacks. */
+		save_stream_training(e, &m, 4);
+	} else {
+		struct embeng_writer w = memory_writer(&m);
+
+		help_expect_ok(embeng_save_stream(e, &w, NULL));
+	}
+	once = trained_bytes();
+	ck_assert_uint_ge(m.bytes, _i ? 2 * once : once);
+	ck_assert_uint_lt(m.bytes, _i ? 3 * once : 2 * once);
+	help_expect_ok(embeng_save(e, quiet, NULL));
+	expect_stream_same(&m, quiet);
+	embeng_close(e);
+	folder_remove(quiet);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, a_save_is_of_the_step_at_which_it_began, 0, 2);
@@ -352,6 +440,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, without_memory_for_a_snapshot_updates_wait);
 	tcase_add_test(tcase, a_snapshot_that_outgrows_the_memory_begins_again);
 	tcase_add_test(tcase, a_save_that_fails_ends_its_snapshot);
+	tcase_add_loop_test(tcase, a_stream_is_of_the_step_at_which_it_began, 0, 2);
+	tcase_add_loop_test(tcase, a_stream_whose_snapshot_outgrows_the_memory_begins_again, 0, 2);
 }
 
 int main(void)

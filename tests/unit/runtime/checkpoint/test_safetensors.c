@@ -127,6 +127,8 @@ static const struct {
 	{"\"shape\":[3,2]", "\"shape\":[-3,2]", "\"shape\" is not two whole numbers"},
 	{"\"shape\":[3,2]", "\"shape\":[3,2.0]", "\"shape\" is not two whole numbers"},
 	{"\"shape\":[3,2]", "\"shape\":[2,3]", "is [2, 3], the index says [3, 2]"},
+	{"\"shape\":[3,2]", "\"shape\":[3,3]", "is [3, 3], the index says [3, 2]"},
+	{"\"shape\":[3,2]", "\"shape\":[2,2]", "is [2, 2], the index says [3, 2]"},
 	{"\"shape\":[3,2]", "\"shape\":[3,18446744073709551616]", "\"shape\" is not two"},
 	{",\"data_offsets\":[0,24]", "", "\"data_offsets\" is not an array"},
 	{"[0,24]", "[0]", "\"data_offsets\" is not two whole numbers"},

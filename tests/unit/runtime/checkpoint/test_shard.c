@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Each host has its rows of a table, and reads, writes and initializes those alone. */
 #include "checkpoint_help.h"
+#include "embeng/shard.h"
 
 static struct embeng_shard shard_of(enum embeng_sharding sharding, uint32_t hosts, uint32_t host)
 {
@@ -268,6 +269,42 @@ static void expect_start(struct embeng *e, const struct embeng_model *m, size_t 
 	}
 }
 
+static void start_of(const char *first, const char *second, int table, uint64_t seed, float *out)
+{
+	const char *const names[] = {first, second};
+	const struct embeng_shard s = shard_of(EMBENG_SHARDING_MOD, 1, 0);
+	struct embeng_model *m = embeng_model_new();
+
+	for (int i = 0; i < 2; i++) {
+		struct embeng_table_config t = {.size = sizeof(t),
+						.name = names[i],
+						.vocabulary_size = 10,
+						.dim = 4,
+						.initializer.seed = seed};
+
+		ck_assert_int_eq(embeng_model_add_table(m, &t), i);
+	}
+	help_expect_ok(embeng_shard_start(m, table, NULL, &s, 0, 10, out));
+	embeng_model_free(m);
+}
+
+/* Rows that start at random depend on the name of their table and the seed, not on the model. */
+START_TEST(starts_go_by_the_name)
+{
+	float rows[5][40];
+
+	start_of("a", "b", 0, 0, rows[0]);
+	start_of("b", "a", 1, 0, rows[1]);
+	start_of("b", "a", 0, 0, rows[2]);
+	start_of("a", "b", 0, 1, rows[3]);
+	start_of("b", "a", 0, 1, rows[4]);
+	ck_assert_mem_eq(rows[0], rows[1], sizeof(rows[0]));
+	for (size_t i = 0; i < 5; i++)
+		for (size_t k = 2; k < 5; k++)
+			ck_assert(i == k || memcmp(rows[i], rows[k], sizeof(rows[0])) != 0);
+}
+END_TEST
+
 START_TEST(starts_are_the_engines)
 {
 	struct embeng_model *m = started_model();
@@ -333,4 +370,4 @@ END_TEST
 
 RUN_SUITE("shards", div_gives_runs, mod_gives_every_nth, small_tables_leave_hosts_without,
 	  find_is_the_inverse, rows_refused, parts_are_read, parts_are_written, parts_refused,
-	  starts_are_the_engines, starts_refused, engine_options)
+	  starts_are_the_engines, starts_go_by_the_name, starts_refused, engine_options)

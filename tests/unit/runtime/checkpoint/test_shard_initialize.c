@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Initializers of the program that know which shard they fill. */
 #include "checkpoint_help.h"
+#include "embeng/shard.h"
 
 struct by_row {
 	int calls, give_up_at;

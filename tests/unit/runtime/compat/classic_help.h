@@ -4,6 +4,7 @@
 #define EMBENG_TESTS_CLASSIC_HELP_H
 
 #include "checkpoint_help.h"
+#include "embeng/classic.h"
 
 static inline struct embeng_classic *make(const struct embeng_classic_spec *spec)
 {

@@ -205,6 +205,7 @@ START_TEST(dictionaries_refused)
 	REFUSE(d.spec.features = NULL, -EINVAL, "is NULL, its count is not 0");
 	REFUSE(d.spec.size = 8, -EINVAL, "size 8 is not possible");
 	REFUSE(d.tables[0].size = 8, -EINVAL, "size 8 is not possible");
+	REFUSE(d.tables[0].combiner = EMBENG_MAX, -EINVAL, "must be mean, sum or sqrtn");
 	REFUSE(d.features[0].size = 8, -EINVAL, "size 8 is not possible");
 	REFUSE(d.spec.partition_strategy = "hash", -EINVAL, "\"hash\" is neither \"div\" nor");
 	REFUSE(d.spec.mode = (enum embeng_classic_mode)3, -EINVAL, "mode 3 is none of");

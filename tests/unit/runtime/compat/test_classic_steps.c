@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "checkpoint_help.h"
+#include "embeng/classic.h"
 
 /* Table "t" of 9 x 2, row r (10 r, 10 r + 1); "pooled", and "walk" of 3 places. */
 static struct embeng_classic *make(enum embeng_classic_mode mode, struct embeng **e)

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "tpu_help.h"
+#include "embeng/tpu.h"
 
 #define FILE_NAME "layouts.txt"
 #define PADDING -1.0f

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "suite.h"
 #include "tpu_help.h"
+#include "embeng/tpu.h"
 
 static struct embeng_tpu *import(const char *name, struct bytes b)
 {

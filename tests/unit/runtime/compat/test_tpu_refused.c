@@ -142,6 +142,30 @@ START_TEST(test_optimizer_exports)
 		       "bias_correction");
 	o = embeng_laprop(0.5f);
 	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP, "laprop");
+	o = embeng_rowwise_adagrad(0.5f);
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP,
+		       "rowwise_adagrad");
+	o = embeng_adagrad_epsilon(0.5f);
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP,
+		       "adagrad with epsilon above 0");
+	o = embeng_sgd(0.5f);
+	o.weight_decay_in_gradient = 1;
+	o.weight_decay_factor = 0.5f;
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP,
+		       "sgd with weight_decay_in_gradient");
+	o = embeng_sgd(0.5f);
+	o.scale_by_frequency = 1;
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP,
+		       "sgd with scale_by_frequency");
+	o = embeng_sgd(0.5f);
+	o.max_norm = 0.5f;
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP,
+		       "sgd with max_norm above 0");
+	o = embeng_sgd(0.5f);
+	o.dynamic = &(const struct embeng_dynamic){"max_norm", "long"};
+	o.dynamic_count = 1;
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ENOTSUP,
+		       "sgd with dynamic hyperparameters");
 	o = embeng_adam(0.5f);
 	o.epsilon = 0.0f;
 	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ERANGE, "epsilon");

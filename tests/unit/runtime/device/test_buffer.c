@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Buffers of embeng_buffer_alloc(): ids and gradients in them are used in place and not copied. */
+#include "device/buffer.h"
 #include "session_help.h"
 
 static uint64_t copied(struct embeng *e)
@@ -70,5 +71,35 @@ START_TEST(inference_views_run_out)
 }
 END_TEST
 
-RUN_SUITE("buffer", ids_in_a_buffer_are_not_copied, gradients_keep_their_buffer,
-	  inference_views_run_out)
+/* Three of 64 bytes, the second right behind the first: whose is an array? */
+START_TEST(an_array_lies_in_one_buffer)
+{
+	static char memory[256] __attribute__((aligned(64)));
+	struct buffer made[3] = {{.region = {.data = memory, .length = 64}},
+				 {.region = {.data = memory + 64, .length = 64}},
+				 {.region = {.data = memory + 192, .length = 64}}};
+	struct buffers buffers = {0};
+	struct embeng_mem mem;
+
+	for (int i = 2; i >= 0; i--)
+		ck_assert_int_eq(buffers_add(&buffers, &made[i]), 0);
+	ck_assert_ptr_eq(buffers_find(&buffers, memory, 64, 8, &mem), &made[0]);
+	ck_assert_ptr_eq(buffers_find(&buffers, memory + 64, 8, 8, &mem), &made[1]);
+	ck_assert_ptr_eq(buffers_find(&buffers, memory + 120, 8, 8, &mem), &made[1]);
+	ck_assert_uint_eq(mem.offset, 56);
+	ck_assert_uint_eq(mem.length, 8);
+	ck_assert_ptr_null(buffers_find(&buffers, memory + 120, 9, 8, &mem));
+	ck_assert_ptr_null(buffers_find(&buffers, memory, 65, 8, &mem));
+	ck_assert_ptr_null(buffers_find(&buffers, memory + 128, 8, 8, &mem));
+	ck_assert_ptr_null(buffers_find(&buffers, memory + 4, 8, 8, &mem));
+	ck_assert_ptr_eq(buffers_find(&buffers, memory + 4, 8, 4, &mem), &made[0]);
+	buffers_remove(&buffers, 0);
+	ck_assert_ptr_null(buffers_find(&buffers, memory, 8, 8, &mem));
+	ck_assert_ptr_eq(buffers_find(&buffers, memory + 64, 8, 8, &mem), &made[1]);
+	ck_assert_ptr_eq(buffers_find(&buffers, memory + 192, 8, 8, &mem), &made[2]);
+	free(buffers.list);
+}
+END_TEST
+
+RUN_SUITE("buffer", an_array_lies_in_one_buffer, ids_in_a_buffer_are_not_copied,
+	  gradients_keep_their_buffer, inference_views_run_out)

@@ -117,10 +117,10 @@ START_TEST(takes_rows_to_fetch_ahead)
 	setenv("EMBENG_PREFETCH", "24", 1);
 	ck_assert_int_eq(name_parse("soft", &n), 0);
 	ck_assert_uint_eq(n.fetch_rows, 24);
-	ck_assert(n.fetch_from_environment);
+	ck_assert_str_eq(n.fetch_source, "EMBENG_PREFETCH");
 	ck_assert_int_eq(name_parse("soft:prefetch=32", &n), 0);
 	ck_assert_uint_eq(n.fetch_rows, 32);
-	ck_assert(!n.fetch_from_environment);
+	ck_assert_str_eq(n.fetch_source, "device name");
 	ck_assert_int_eq(name_parse("soft:prefetch=default", &n), 0);
 	ck_assert_uint_eq(n.fetch_rows, 0);
 	ck_assert(n.fetch_default);
@@ -185,5 +185,83 @@ START_TEST(refuses)
 }
 END_TEST
 
-RUN_SUITE("name", parses_options, knows_devices_behind_the_driver, takes_the_environment,
+START_TEST(takes_open_options)
+{
+	struct embeng_open_options o = EMBENG_INIT(embeng_open_options, .cores = 2, .memory = 4096,
+						   .variant = "portable", .prefetch = "24:l1",
+						   .path = "validated");
+	struct name n;
+
+	setenv("EMBENG_KERNEL", "avx2", 1);
+	setenv("EMBENG_PREFETCH", "default", 1);
+	setenv("EMBENG_PATH", "mapped", 1);
+	ck_assert_int_eq(name_of_options(&o, &n), 0);
+	ck_assert_int_eq(n.kind, NAME_ANY);
+	ck_assert_uint_eq(n.cores, 2);
+	ck_assert_uint_eq(n.memory, 4096);
+	ck_assert_str_eq(n.variant, "portable");
+	ck_assert_uint_eq(n.fetch_rows, 24);
+	ck_assert(!n.fetch_default);
+	ck_assert_str_eq(n.fetch_source, "open options");
+	ck_assert_int_eq(n.path, NAME_PATH_VALIDATED);
+
+	o = EMBENG_INIT(embeng_open_options, .device = "soft:cores=3,memory=1M", .cores = 2);
+	ck_assert_int_eq(name_of_options(&o, &n), 0);
+	ck_assert_int_eq(n.kind, NAME_SOFT);
+	ck_assert_uint_eq(n.cores, 2);
+	ck_assert_uint_eq(n.memory, 1 << 20);
+	ck_assert_str_eq(n.variant, "avx2");
+	ck_assert(n.fetch_default);
+	unsetenv("EMBENG_KERNEL");
+	unsetenv("EMBENG_PREFETCH");
+	unsetenv("EMBENG_PATH");
+	o = EMBENG_INIT(embeng_open_options);
+	setenv("EMBENG_DEVICE", "/dev/accel/accel1,path=mapped", 1);
+	ck_assert_int_eq(name_of_options(&o, &n), 0);
+	ck_assert_str_eq(n.where, "/dev/accel/accel1");
+	ck_assert_int_eq(n.path, NAME_PATH_MAPPED);
+	unsetenv("EMBENG_DEVICE");
+}
+END_TEST
+
+START_TEST(refuses_open_options)
+{
+	static const struct {
+		struct embeng_open_options options;
+		int code;
+		const char *text;
+	} cases[] = {
+		{{.device = "soft", .cores = 65},
+		 -ERANGE,
+		 "open options: cores 65 is more than 64"},
+		{{.device = "soft", .variant = ""},
+		 -EINVAL,
+		 "open options: \"\" is not a kernel variant"},
+		{{.device = "soft", .prefetch = "far"}, -EINVAL, "open options: prefetch=far"},
+		{{.path = "fast"}, -EINVAL, "open options: path=fast must be mapped or validated"},
+		{{.device = "soft", .path = "mapped"},
+		 -EINVAL,
+		 "path is an option of devices behind"},
+		{{.device = "/dev/accel/accel0", .cores = 1},
+		 -EINVAL,
+		 "cores is an option of the soft device, and /dev/accel/accel0 is"},
+		{{.device = "/dev/accel/accel0", .memory = 1}, -EINVAL, "memory is an option"},
+		{{.device = "pci:0000:01:00.0", .variant = "portable"},
+		 -EINVAL,
+		 "variant is an option of the soft device, and pci:0000:01:00.0 is"},
+		{{.device = "pci:0000:01:00.0", .prefetch = "8"}, -EINVAL, "prefetch is an option"},
+		{{.device = "hard", .cores = 1}, -ENODEV, "\"hard\" is not known"},
+	};
+	struct name n = {.cores = 77};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ck_assert_int_eq(name_of_options(&cases[i].options, &n), cases[i].code);
+		expect_text(cases[i].text);
+		ck_assert_uint_eq(n.cores, 77);
+	}
+}
+END_TEST
+
+RUN_SUITE("name", takes_open_options, refuses_open_options, parses_options,
+	  knows_devices_behind_the_driver, takes_the_environment,
 	  says_that_the_environment_is_wrong, takes_rows_to_fetch_ahead, refuses)

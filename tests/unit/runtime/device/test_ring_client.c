@@ -71,6 +71,30 @@ START_TEST(fills_and_empties)
 }
 END_TEST
 
+/* Completions alone free no place: a command that the device has not fetched is never overwritten. */
+START_TEST(keeps_what_was_not_fetched)
+{
+	struct fake f = {0};
+	struct request a[3] = {{0}};
+	struct embeng_cmd cmd = {0};
+
+	set_up(&f);
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		ck_assert_int_eq(ring_submit(&f.ring, &cmd, &a[i]), 0);
+		complete(&f, cmd.cookie, EMBENG_CQE_DONE);
+	}
+	ck_assert(ring_reap(&f.ring));
+	ck_assert_uint_eq(f.ring.in_flight, 0);
+	ck_assert_int_eq(ring_submit(&f.ring, &cmd, &a[2]), -EAGAIN);
+	ck_assert_uint_eq(f.doorbell.sq_tail, ENTRIES);
+	f.header->sq_head = 1;
+	ck_assert_int_eq(ring_submit(&f.ring, &cmd, &a[2]), 0);
+	ck_assert_int_eq(ring_submit(&f.ring, &cmd, &a[0]), -EAGAIN);
+	free(f.ring.queue.ring);
+	ring_close(&f.ring);
+}
+END_TEST
+
 START_TEST(reads_reports_whole)
 {
 	struct fake f = {0};
@@ -91,4 +115,4 @@ START_TEST(reads_reports_whole)
 }
 END_TEST
 
-RUN_SUITE("ring_client", fills_and_empties, reads_reports_whole)
+RUN_SUITE("ring_client", fills_and_empties, keeps_what_was_not_fetched, reads_reports_whole)

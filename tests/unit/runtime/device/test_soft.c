@@ -4,7 +4,6 @@
  * descriptor that becomes readable.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
-#include <dirent.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -12,7 +11,10 @@
 #include <sys/resource.h>
 
 #include "host/limits.h"
+#include "runtime/src/session/session.h"
+#undef fail /* session.h defines one, and so does Check */
 
+#include "resident.h"
 #include "session_help.h"
 
 static int one(void *arg, const struct embeng_device_info *info)
@@ -42,6 +44,56 @@ START_TEST(says_what_it_is)
 	ck_assert_uint_eq(info.table_memory, 64u << 20);
 	ck_assert_int_eq(embeng_export(e), -ENOTSUP);
 	embeng_close(e);
+}
+END_TEST
+
+static void note_line(void *arg, enum embeng_log_level level, const char *text)
+{
+	snprintf(arg, 64, "%d %s", (int)level, text);
+}
+
+START_TEST(opens_by_options)
+{
+	char line[64] = "";
+	struct embeng_open_options o = EMBENG_INIT(
+		embeng_open_options, .device = "soft", .cores = 1, .memory = 8 << 20,
+		.variant = "portable", .prefetch = "9:touch", .log = note_line, .log_arg = line,
+		.log_level = EMBENG_LOG_WARNING);
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	struct embeng_model *model = embeng_model_new();
+	struct embeng *e = NULL;
+
+	ck_assert_int_ge(
+		embeng_model_add_table(model, &EMBENG_INIT(embeng_table_config, .name = "t",
+							   .vocabulary_size = 10, .dim = 4)),
+		0);
+	ck_assert_int_eq(embeng_open_with(&o, model, &e, &error), 0);
+	ck_assert_int_eq(embeng_info(e, &info), 0);
+	ck_assert_uint_eq(info.cores, 1);
+	ck_assert_uint_eq(info.table_memory, 8 << 20);
+	ck_assert_str_eq(info.variant, "portable");
+	ck_assert_str_eq(info.fetch_source, "open options");
+	log_say(&e->log, EMBENG_LOG_INFO, "not this");
+	ck_assert_str_eq(line, "");
+	log_say(&e->log, EMBENG_LOG_WARNING, "but this");
+	ck_assert_str_eq(line, "1 but this");
+	embeng_close(e);
+
+	e = NULL;
+	o.size--;
+	ck_assert_int_eq(embeng_open_with(&o, model, &e, &error), -EINVAL);
+	ck_assert_int_eq(error.code, -EINVAL);
+	expect_text("struct embeng_open_options: size");
+	o.size++;
+	o.log_level = EMBENG_LOG_DEBUG + 1;
+	ck_assert_int_eq(embeng_open_with(&o, model, &e, NULL), -ERANGE);
+	expect_text("log_level 4 must be 0 to 3");
+	ck_assert_int_eq(embeng_open_with(NULL, model, &e, NULL), -EINVAL);
+	ck_assert_int_eq(embeng_open_with(&EMBENG_INIT(embeng_open_options), NULL, &e, NULL),
+			 -EINVAL);
+	ck_assert_ptr_null(e);
+	embeng_model_free(model);
 }
 END_TEST
 
@@ -192,18 +244,6 @@ START_TEST(keeps_to_the_limits_of_the_process)
 }
 END_TEST
 
-static int count_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	int count = -2; /* . and .. */
-
-	ck_assert_ptr_nonnull(tasks);
-	while (readdir(tasks))
-		count++;
-	closedir(tasks);
-	return count;
-}
-
 /* However many cores are asked for: more threads than work at a time would wait for each other. */
 START_TEST(starts_no_more_threads_than_can_work)
 {
@@ -231,6 +271,6 @@ START_TEST(starts_no_more_threads_than_can_work)
 }
 END_TEST
 
-RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead, memory_runs_out,
-	  descriptor_is_readable, is_as_large_as_it_may_be, keeps_to_the_limits_of_the_process,
-	  starts_no_more_threads_than_can_work)
+RUN_SUITE("soft", opens_by_options, lists_itself, says_what_it_is, says_how_far_it_fetches_ahead,
+	  memory_runs_out, descriptor_is_readable, is_as_large_as_it_may_be,
+	  keeps_to_the_limits_of_the_process, starts_no_more_threads_than_can_work)

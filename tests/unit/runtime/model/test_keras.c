@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "test_model.h"
+#include "embeng/keras.h"
 
 START_TEST(test_names)
 {
@@ -40,6 +41,8 @@ START_TEST(test_optimizers_as_they_are)
 	ASSERT_REFUSED(embeng_keras_accept(&o), EINVAL, "Unknown optimizer type adagrad_momentum");
 	o = embeng_adam_corrected(0.5f);
 	ASSERT_REFUSED(embeng_keras_accept(&o), EINVAL, "type adam with bias_correction");
+	o = embeng_adagrad_epsilon(0.5f);
+	ASSERT_REFUSED(embeng_keras_accept(&o), EINVAL, "type adagrad with epsilon");
 	o = (struct embeng_optimizer){.size = sizeof(o)};
 	ASSERT_REFUSED(embeng_keras_accept(&o), EINVAL, "type (none)");
 	ASSERT_REFUSED(embeng_keras_accept(NULL), EINVAL, "optimizer must be given");

@@ -142,7 +142,7 @@ START_TEST(test_copy_means_the_same)
 	struct embeng_table_config t = table_config("t");
 	struct embeng_feature_config f = feature_config("f");
 	struct embeng_engine_config e = {
-		sizeof(e), 3, 1, 4, 1, EMBENG_SHARDING_DIV, EMBENG_NON_FINITE_DROP};
+		sizeof(e), 3, 1, 4, 1, EMBENG_SHARDING_DIV, EMBENG_NON_FINITE_DROP, 1};
 
 	t.optimizer.rate_name = "slow";
 	t.initializer = (struct embeng_initializer){EMBENG_INIT_UNIFORM, -1.0f, 2.0f, 77};
@@ -201,7 +201,7 @@ START_TEST(test_tells_what_it_was_made_from)
 	ck_assert_int_eq(got.optimizer.sum_inside_sqrt, EMBENG_ON);
 	ck_assert_int_eq(got.initializer.kind, EMBENG_INIT_TRUNCATED_NORMAL);
 	ck_assert(got.initializer.a == 0.0f && got.initializer.b == 0.5f);
-	ck_assert_uint_eq(got.initializer.seed, 1);
+	ck_assert_uint_eq(got.initializer.seed, 0);
 	ck_assert_int_eq(embeng_model_get_feature(m, 0, &had), 0);
 	ck_assert_str_eq(had.name, "feature_0");
 	ck_assert_int_eq(had.max_sequence_length, 5);
@@ -259,7 +259,7 @@ START_TEST(test_tables_refused)
 	ASSERT_TABLE_REFUSED(c.vocabulary_size = 0, ERANGE, "users", "vocabulary_size 0");
 	ASSERT_TABLE_REFUSED(c.dim = 0, ERANGE, "users", "dim 0");
 	ASSERT_TABLE_REFUSED(c.dim = (int64_t)1 << 32, ERANGE, "users", "dim 4294967296");
-	ASSERT_TABLE_REFUSED(c.combiner = 3, EINVAL, "users", "combiner 3");
+	ASSERT_TABLE_REFUSED(c.combiner = 4, EINVAL, "users", "combiner 4");
 	ASSERT_TABLE_REFUSED(c.combiner = -1, EINVAL, "users", "combiner -1");
 	ASSERT_TABLE_REFUSED(c.out_of_range = 4, EINVAL, "users", "out_of_range 4");
 	ASSERT_TABLE_REFUSED(c.initializer.kind = 4, EINVAL, "users", "initializer kind 4");

@@ -157,7 +157,7 @@ START_TEST(test_table_with_all_options)
 		ck_assert_uint_eq(t->slot_start[i], 0);
 	for (int i = 0; i < EMBENG_HYPERPARAMETERS_MAX; i++)
 		ck_assert_uint_eq(t->hyperparameter[i], 0);
-	ck_assert_uint_eq(t->step_rate | t->reserved, 0);
+	ck_assert_uint_eq(t->step_rate | t->max_norm, 0);
 	free(blob);
 	embeng_model_free(m);
 }
@@ -262,6 +262,39 @@ START_TEST(test_engine_takes_it)
 	ck_assert_uint_eq(blob_parse(blob, length, &caps, &parsed, &fault), 0);
 	ck_assert_uint_eq(parsed.hash, embeng_model_hash(m));
 	blob_free(&parsed);
+	free(blob);
+	embeng_model_free(m);
+}
+END_TEST
+
+/* L2 in place of decay, frequencies and the limit of lengths; the two epsilons of torch. */
+START_TEST(test_options_of_torch)
+{
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_table_config t = table_config("first");
+	struct embeng_record_table *r;
+
+	t.optimizer = embeng_adagrad_epsilon(0.5f);
+	t.optimizer.weight_decay_factor = 0.25f;
+	t.optimizer.weight_decay_in_gradient = 1;
+	t.optimizer.scale_by_frequency = 1;
+	t.optimizer.max_norm = 1.5f;
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	t = table_config("second");
+	t.optimizer = embeng_adam_epsilon_hat(0.5f);
+	t.optimizer.weight_decay_in_gradient = 1; /* without a factor: nothing */
+	t.optimizer.max_norm = -0.0f;
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 1);
+	make(m);
+	r = take(AT_TABLE, EMBENG_RECORD_TABLE, 1, sizeof(*r));
+	ck_assert_uint_eq(r->flags, EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_GRADIENT |
+					    EMBENG_TABLE_BY_FREQUENCY);
+	ck_assert(value_of(r->weight_decay) == 0.25f && value_of(r->max_norm) == 1.5f);
+	ck_assert(value_of(r->hyperparameter[0]) == 1e-10f && !r->slot_start[0]);
+	r = take(AT_TABLE + 152, EMBENG_RECORD_TABLE, 1, sizeof(*r));
+	ck_assert_uint_eq(r->flags, EMBENG_TABLE_ACCUMULATE);
+	ck_assert_uint_eq(r->max_norm, 0);
+	ck_assert(value_of(r->hyperparameter[5]) == 1.0f);
 	free(blob);
 	embeng_model_free(m);
 }
@@ -373,6 +406,7 @@ int main(void)
 		test_feature_records,
 		test_rate_and_name_records,
 		test_engine_takes_it,
+		test_options_of_torch,
 		test_quantization_records,
 		test_hash_is_of_the_meaning,
 		test_table_for_inference_and_default_engine,

@@ -55,6 +55,8 @@ START_TEST(test_names)
 		{embeng_frequency_estimator, 1, {"last_hit_step"}},
 		{embeng_frequency_aware_adagrad, 2, {"accumulators", "counters"}},
 		{embeng_mdl_adagrad_light, 3, {"accumulators", "weights", "benefits"}},
+		{embeng_rowwise_adagrad, 1, {"accumulators"}},
+		{embeng_partial_rowwise_adam, 2, {"momenta", "velocities"}},
 	};
 	struct embeng_model *m = embeng_model_new();
 
@@ -83,8 +85,38 @@ START_TEST(test_names)
 	ASSERT_REFUSED(model_slot(m, 1, "momenta"), ENOENT, "table_1", "slot momenta",
 		       "accumulators");
 	ASSERT_REFUSED(model_slot(m, 3, "momenta"), ENOENT, "accumulators and linears");
-	ASSERT_REFUSED(model_slot(m, 99, NULL), ENOENT, "table 99", "20 tables");
+	ASSERT_REFUSED(model_slot(m, 99, NULL), ENOENT, "table 99", "22 tables");
 	ASSERT_REFUSED(model_slot(m, -1, NULL), ENOENT, "table -1");
+	embeng_model_free(m);
+}
+END_TEST
+
+/* By name; a slot of one number is one however wide the table is. */
+START_TEST(test_widths)
+{
+	static struct embeng_optimizer (*const makes[])(float rate) = {
+		embeng_adagrad, embeng_rowwise_adagrad, embeng_partial_rowwise_adam};
+	struct embeng_model *m = embeng_model_new();
+
+	for (size_t i = 0; i < COUNT(makes); i++) {
+		struct embeng_table_config t = table_config(NULL);
+
+		t.dim = 70;
+		t.optimizer = makes[i](0.5f);
+		ck_assert_int_eq(embeng_model_add_table(m, &t), (int)i);
+		ck_assert_int_eq(embeng_model_slot_width(m, (int)i, NULL), 70);
+		ck_assert_int_eq(embeng_model_slot_width(m, (int)i, "parameters"), 70);
+	}
+	ck_assert_int_eq(embeng_model_slot_width(m, 0, "accumulators"), 70);
+	ck_assert_int_eq(embeng_model_slot_width(m, 1, "accumulators"), 1);
+	ck_assert_int_eq(embeng_model_slot_width(m, 2, "momenta"), 70);
+	ck_assert_int_eq(embeng_model_slot_width(m, 2, "velocities"), 1);
+	ck_assert_uint_eq(model_whole_row_bytes(&m->tables[0]), 2 * 280);
+	ck_assert_uint_eq(model_whole_row_bytes(&m->tables[1]), 280 + 4);
+	ck_assert_uint_eq(model_whole_row_bytes(&m->tables[2]), 2 * 280 + 4);
+	ASSERT_REFUSED(embeng_model_slot_width(m, 1, "momenta"), ENOENT, "slot momenta");
+	ASSERT_REFUSED(embeng_model_slot_width(m, 3, NULL), ENOENT, "table 3");
+	ASSERT_REFUSED(embeng_model_slot_width(NULL, 0, NULL), EINVAL, "a model must be given");
 	embeng_model_free(m);
 }
 END_TEST
@@ -217,8 +249,9 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_names,	     test_starts_are_kept,	   test_starts_by_default,
-		test_starts_refused, test_starts_reach_the_engine,
+		test_names,	      test_widths,
+		test_starts_are_kept, test_starts_by_default,
+		test_starts_refused,  test_starts_reach_the_engine,
 	};
 
 	return run_tests("model_slots", tests, COUNT(tests));

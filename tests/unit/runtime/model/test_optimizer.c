@@ -9,7 +9,7 @@
 static const char *const long_name =
 	"0123456789012345678901234567890123456789012345678901234567890123";
 
-#define LAST_KIND EMBENG_MDL_ADAGRAD_LIGHT
+#define LAST_KIND EMBENG_PARTIAL_ROWWISE_ADAM
 
 /* Refuses a change of this optimizer, which is valid without it. */
 #define ASSERT_REFUSED_OF(start, change, errno_, ...) \
@@ -87,7 +87,7 @@ START_TEST(test_have_names)
 	ck_assert_str_eq(embeng_optimizer_text(EMBENG_FTRL), "ftrl");
 	ck_assert_str_eq(embeng_optimizer_text(EMBENG_ADAM), "adam");
 	ck_assert_str_eq(embeng_optimizer_text(EMBENG_MOMENTUM), "momentum");
-	ck_assert_str_eq(embeng_optimizer_text(LAST_KIND), "mdl_adagrad_light");
+	ck_assert_str_eq(embeng_optimizer_text(LAST_KIND), "partial_rowwise_adam");
 	ck_assert_ptr_null(embeng_optimizer_text(LAST_KIND + 1));
 	ck_assert_ptr_null(embeng_optimizer_text(-1));
 }
@@ -95,8 +95,8 @@ END_TEST
 
 START_TEST(test_form_refused)
 {
-	ASSERT_TABLE_REFUSED(c.optimizer.kind = LAST_KIND + 1, EINVAL, "users", "kind 20",
-			     "EMBENG_MDL_ADAGRAD_LIGHT");
+	ASSERT_TABLE_REFUSED(c.optimizer.kind = LAST_KIND + 1, EINVAL, "users", "kind 22",
+			     "EMBENG_PARTIAL_ROWWISE_ADAM");
 	ASSERT_TABLE_REFUSED(c.optimizer.kind = -1, EINVAL, "users", "kind -1");
 	ASSERT_TABLE_REFUSED(c.optimizer.size = 0, EINVAL, "users", "embeng_sgd()");
 	ASSERT_TABLE_REFUSED(c.optimizer.use_gradient_accumulation = 3, EINVAL, "users",

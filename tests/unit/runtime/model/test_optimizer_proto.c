@@ -56,6 +56,59 @@ START_TEST(test_start_as_documented)
 	ck_assert(!o.mdl_benefit_rampup_coeff && !o.benefit_revisit_scale);
 	ck_assert(!o.max_event_benefit && !o.max_total_benefit && !o.mdl_hard_limit);
 	ck_assert(!o.hard_limit_min_benefit && !o.mdl_regularize);
+	o = embeng_rowwise_adagrad(1);
+	ck_assert(o.kind == EMBENG_ROWWISE_ADAGRAD && o.epsilon == 1e-8f && !o.mean_gradient);
+	ck_assert(o.initial_accumulator_value == 0.0f);
+	o = embeng_partial_rowwise_adam(1);
+	ck_assert(o.kind == EMBENG_PARTIAL_ROWWISE_ADAM && o.epsilon == 1e-8f);
+	ck_assert(o.beta_1 == 0.9f && o.beta_2 == 0.999f);
+}
+END_TEST
+
+/* Forms of kinds that have a function of their own. */
+START_TEST(test_forms_start_as_documented)
+{
+	struct embeng_optimizer o = embeng_adagrad_epsilon(0.25f);
+
+	ck_assert(o.kind == EMBENG_ADAGRAD && o.learning_rate == 0.25f && o.epsilon == 1e-10f);
+	ck_assert(o.initial_accumulator_value == 0.0f);
+	o = embeng_adam_epsilon_hat(1);
+	ck_assert(o.kind == EMBENG_ADAM && o.bias_correction && o.epsilon_hat);
+	ck_assert(o.epsilon == 1e-8f && !o.weight_decay_factor);
+	o = embeng_adamw(1);
+	ck_assert(o.kind == EMBENG_ADAM && o.bias_correction && !o.epsilon_hat);
+	ck_assert(o.weight_decay_factor == 0.01f && o.multiply_weight_decay_by_rate);
+	ck_assert(!o.weight_decay_in_gradient && !o.scale_by_frequency && !o.max_norm);
+}
+END_TEST
+
+START_TEST(test_rowwise)
+{
+	NUMBER(rowwise_adagrad, epsilon, 0.0f, "epsilon 0", "above 0");
+	NUMBER(rowwise_adagrad, initial_accumulator_value, -0.5f, "0 or above");
+	NUMBER(partial_rowwise_adam, beta_1, 1.0f, "beta_1 1", "[0, 1)");
+	NUMBER(partial_rowwise_adam, beta_2, -0.5f, "beta_2 -0.5", "[0, 1)");
+	NUMBER(partial_rowwise_adam, epsilon, 0.0f, "epsilon 0", "above 0");
+	NUMBER(adagrad, epsilon, -0.5f, "epsilon -0.5", "0 or above");
+	NUMBER(adagrad, initial_accumulator_value, 0.0f, "above 0", "unless epsilon is");
+	NUMBER(adagrad_epsilon, initial_accumulator_value, -0.5f, "0 or above");
+}
+END_TEST
+
+START_TEST(test_options_of_all_kinds)
+{
+	NUMBER(sgd, max_norm, -1.0f, "max_norm -1", "0 or above");
+	NUMBER(sgd, max_norm, INFINITY, "max_norm inf");
+	REFUSED(adam,
+		(c.optimizer.scale_by_frequency = 1,
+		 c.optimizer.use_gradient_accumulation = EMBENG_OFF),
+		EINVAL, "scale_by_frequency", "use_gradient_accumulation");
+	REFUSED(assign, c.optimizer.weight_decay_in_gradient = 1, EINVAL,
+		"weight_decay_in_gradient", "assign");
+	REFUSED(frequency_estimator, (c.dim = 1, c.optimizer.weight_decay_in_gradient = 1), EINVAL,
+		"weight_decay_in_gradient", "frequency_estimator");
+	REFUSED(adamw, c.optimizer.weight_decay_in_gradient = 1, EINVAL, "weight_decay_in_gradient",
+		"multiply_weight_decay_by_rate");
 }
 END_TEST
 
@@ -169,6 +222,11 @@ static void unsettle(struct embeng_optimizer *o)
 		else if (info->keys[i].type == KEY_NUMBER)
 			*(float *)member = info->keys[i].start ? info->keys[i].start / 2 : 0.25f;
 	}
+	o->weight_decay_factor = 0.25f;
+	o->weight_decay_in_gradient = o->kind != EMBENG_ASSIGN &&
+				      o->kind != EMBENG_FREQUENCY_ESTIMATOR;
+	o->scale_by_frequency = 1;
+	o->max_norm = 2.0f;
 	if (o->kind == EMBENG_FREQUENCY_AWARE_ADAGRAD)
 		o->step_counter = "step";
 }
@@ -212,10 +270,17 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_start_as_documented, test_momenta,
-		test_means_of_squares,	  test_proximal,
-		test_other_adagrads,	  test_mdl_adagrad_light,
-		test_frequency_estimator, test_index_keeps_them,
+		test_start_as_documented,
+		test_forms_start_as_documented,
+		test_rowwise,
+		test_options_of_all_kinds,
+		test_momenta,
+		test_means_of_squares,
+		test_proximal,
+		test_other_adagrads,
+		test_mdl_adagrad_light,
+		test_frequency_estimator,
+		test_index_keeps_them,
 	};
 
 	return run_tests("optimizer_proto", tests, COUNT(tests));

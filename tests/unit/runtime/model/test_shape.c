@@ -110,9 +110,19 @@ END_TEST
 
 START_TEST(test_empty_inputs)
 {
-	ASSERT_REFUSED(refused(&open_feature, input_of(S(0), 1), unknown), EINVAL, "open", "empty");
-	ASSERT_REFUSED(refused(&open_feature, input_of(S(2, 0), 2), unknown), EINVAL, "open",
-		       "dimension 1");
+	struct feature f = shaped(S(0, 3), 2);
+	struct input none = input_of(S(0), 1), partly = input_of(S(2, 0), 2),
+		     some = input_of(S(2, 1), 2);
+
+	assert_resolved(&open_feature, none, unknown, S(0), 1);
+	assert_resolved(&open_feature, partly, unknown, S(2, 0), 2);
+	assert_resolved(&f, input_of(S(0, 3), 2), unknown, S(0, 3), 2);
+	ASSERT_REFUSED(refused(&f, partly, unknown), EINVAL, "shaped", "[2, 0]", "[?, 3]");
+	f = shaped(S(2, 3), 2);
+	ASSERT_REFUSED(refused(&f, none, unknown), EINVAL, "shaped", "0 samples", "6 positions");
+	ck_assert_int_eq(shape_check_filled(&open_feature, &some), 0);
+	ASSERT_REFUSED(shape_check_filled(&open_feature, &none), EINVAL, "open", "empty");
+	ASSERT_REFUSED(shape_check_filled(&open_feature, &partly), EINVAL, "open", "dimension 1");
 }
 END_TEST
 

@@ -51,7 +51,7 @@ static inline void load_tables(struct load *l, bool trains)
 
 		c.vocabulary_size = 1 + draw(l, 2000);
 		c.dim = 1 + draw(l, 40);
-		c.combiner = (enum embeng_combiner_name)draw(l, 3);
+		c.combiner = (enum embeng_combiner_name)draw(l, 4);
 		if (trains)
 			c.optimizer = draw_optimizer(l);
 		else
@@ -166,7 +166,7 @@ static inline void make_feature(struct embeng *e, struct load *l, struct made *m
 	const struct feature *feature = &l->model->features[f];
 	int64_t rows = l->model->tables[feature->table].rows;
 	size_t samples = load_samples(l, f), ids;
-	bool weighted = l->options.weights && !feature->max_sequence_length;
+	bool weighted = l->options.weights && !feature->max_sequence_length && !feature->largest;
 
 	each = feature->max_sequence_length ? feature->max_sequence_length : each;
 	ids = samples * (size_t)each;

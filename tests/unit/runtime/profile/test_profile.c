@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "checkpoint_edit.h"
+#include "embeng/preprocess.h"
+#include "embeng/profile.h"
 
 static struct embeng_model *make_model(const char *second)
 {

@@ -39,7 +39,7 @@ static void make_model(struct trial *t, const char *variant)
 
 	t->dim = dims[random_below(12)];
 	table.dim = (int64_t)t->dim;
-	table.combiner = (enum embeng_combiner_name)random_below(3);
+	table.combiner = (enum embeng_combiner_name)random_below(4);
 	f.max_sequence_length = random_below(4) ? 0 : (int64_t)random_below(9) + 1;
 	t->model = embeng_model_new();
 	ck_assert_int_eq(embeng_model_set_engine(t->model, &allows), 0);
@@ -69,7 +69,9 @@ static void make_input(struct trial *t)
 	size_t count;
 
 	t->sparse = random_below(2);
-	t->weighted = random_below(2) && !t->model->features[0].max_sequence_length;
+	/* neither sequences nor max take weights */
+	t->weighted = random_below(2) && !t->model->features[0].max_sequence_length &&
+		      t->model->tables[0].combiner != EMBENG_MAX;
 	t->splits[0] = 0;
 	for (size_t s = 0; s < SAMPLES; s++)
 		t->splits[s + 1] = t->splits[s] + (int64_t)bag_length();
@@ -152,6 +154,21 @@ static void one_piece(struct plan *p, const struct trial *t, const struct kernel
 	expect_bits(p, want, "one piece");
 }
 
+/* The same ids of 32 bits. */
+static void sum_narrow(const struct plan *p, const struct row_source *source,
+		       const struct kernel_ops *ops)
+{
+	struct plan narrow = *p;
+	int32_t *ids = calloc(p->in.id_count + 1, sizeof(*ids));
+
+	for (size_t k = 0; k < p->in.id_count; k++)
+		ids[k] = (int32_t)((const int64_t *)p->in.ids)[k];
+	narrow.in.ids = ids;
+	narrow.in.type = EMBENG_I32;
+	plan_sum(&narrow, source, ops);
+	free(ids);
+}
+
 /* Pieces of one length, or of random ones, in memory in the opposite order. */
 static void many_pieces(struct plan *p, const struct trial *t, const struct kernel_ops *ops,
 			const float *want, bool same)
@@ -176,9 +193,13 @@ static void many_pieces(struct plan *p, const struct trial *t, const struct kern
 		first += count;
 	}
 	source = source_of(pieces, PIECES, t->dim);
+	source.fetch = (struct fetch_way){(u32)random_below(FETCH_ROWS_MOST + 1),
+					  (u32)random_below(KERNEL_FETCH_BURST + 1)};
 	ck_assert_int_eq(source.piece_rows, same ? 160 : 0);
 	plan_sum(p, &source, ops);
 	expect_bits(p, want, "pieces");
+	sum_narrow(p, &source, ops);
+	expect_bits(p, want, "pieces, narrow ids");
 	free(copy);
 }
 

@@ -55,11 +55,16 @@ static void expect_refused_open(const struct embeng_model *features, uint32_t fl
 /* The saved features are served; in shards of one row each they are the same. */
 START_TEST(serves_what_was_saved)
 {
-	const uint64_t shard_bytes[] = {0, 8, 16, 0, 8};
-	const uint32_t flags[] = {0, EMBENG_SERVING_VERIFY, EMBENG_SERVING_VERIFY,
-				  EMBENG_SERVING_TRUST, EMBENG_SERVING_TRUST};
+	const uint64_t shard_bytes[] = {0, 8, 16, 0, 8, 0, 8};
+	const uint32_t flags[] = {0,
+				  EMBENG_SERVING_VERIFY,
+				  EMBENG_SERVING_VERIFY,
+				  EMBENG_SERVING_TRUST,
+				  EMBENG_SERVING_TRUST,
+				  EMBENG_SERVING_COPY,
+				  EMBENG_SERVING_COPY};
 
-	for (size_t i = 0; i < 5; i++) {
+	for (size_t i = 0; i < 7; i++) {
 		struct embeng *e = open_tables();
 		struct embeng_serving *s;
 
@@ -150,7 +155,9 @@ START_TEST(refused_opens)
 	expect_refused_open(m, 0, -EINVAL,
 			    "table sum is 5 x 2 in the features to serve, and 4 x 2");
 	embeng_model_free(m);
-	expect_refused_open(NULL, 4, -EINVAL, "flags 0x4");
+	expect_refused_open(NULL, 8, -EINVAL, "flags 0x8");
+	expect_refused_open(NULL, EMBENG_SERVING_TRUST | EMBENG_SERVING_COPY, -EINVAL,
+			    "give one of them");
 	expect_refused_open(NULL, EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST, -EINVAL,
 			    "give one of them");
 	ck_assert_int_eq(embeng_serving_open(NULL, NULL, 0, &s, &error), -EINVAL);
@@ -224,11 +231,106 @@ START_TEST(a_corrupt_chunk)
 	expect_floats(out, want, WIDE_DIM);
 	embeng_serving_close(s);
 	expect_refused_open(NULL, EMBENG_SERVING_VERIFY, -EBADMSG, "do not match their checksum");
+	expect_refused_open(NULL, EMBENG_SERVING_COPY, -EBADMSG, "do not match their checksum");
 	/* Whoever trusts the files gets what is in them. */
 	s = serve(NULL, EMBENG_SERVING_TRUST);
 	in.ids = I(1, CORRUPT_ROW);
 	help_expect_ok(embeng_serving_lookup(s, &in, 1));
 	expect_floats(out, want, WIDE_DIM);
+	embeng_serving_close(s);
+}
+END_TEST
+
+/* Looks each row up alone. Return: how many are corrupt, the first and the last of which are set. */
+static size_t find_corrupt(const struct embeng_serving *s, const float *want, int64_t *first,
+			   int64_t *last)
+{
+	float out[WIDE_DIM];
+	struct embeng_serving_input in = ragged_input(0, I(0), I(0, 1), 2);
+	size_t count = 0;
+
+	in.out = out;
+	in.out_elements = WIDE_DIM;
+	for (int64_t row = 0; row < WIDE_ROWS; row++) {
+		int ret;
+
+		in.ids = &row;
+		ret = embeng_serving_lookup(s, &in, 1);
+		if (!ret) {
+			expect_floats(out, want + row * WIDE_DIM, WIDE_DIM);
+			continue;
+		}
+		ck_assert_int_eq(ret, -EBADMSG);
+		*first = count++ ? *first : row;
+		*last = row;
+	}
+	return count;
+}
+
+/* Over several shards: the rows of a chunk, no other ones, and in a batch whose other rows are good. */
+START_TEST(rows_of_a_corrupt_chunk)
+{
+	enum { IDS = 3000 };
+	static float out[IDS * WIDE_DIM], want[WIDE_ROWS * WIDE_DIM];
+	static int64_t ids[IDS], splits[IDS + 1];
+	struct embeng_serving_input in = ragged_input(0, ids, splits, IDS + 1);
+	struct embeng *e = open_wide();
+	struct embeng_serving *s;
+	int64_t first[2], last[2];
+
+	save(e, 4 << 20);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, WIDE_ROWS, want), 0);
+	embeng_close(e);
+	corrupt();
+	s = serve(NULL, 0);
+	/* Once while chunks are checked, once when all others are noted as good. */
+	for (int i = 0; i < 2; i++) {
+		size_t count = find_corrupt(s, want, &first[i], &last[i]);
+
+		ck_assert_uint_ge(count, 4096 / (WIDE_DIM * 4));
+		ck_assert_uint_le(count, 4096 / (WIDE_DIM * 4) + 1);
+		ck_assert_uint_eq(count, (size_t)(last[i] - first[i] + 1));
+		ck_assert_int_eq(first[i], first[0]);
+		ck_assert_int_eq(last[i], last[0]);
+	}
+	in.out = out;
+	in.id_count = IDS;
+	in.out_elements = IDS * WIDE_DIM;
+	for (int i = 0; i < IDS; i++) {
+		ids[i] = last[0] + 1 + (int64_t)i * 7919 % (WIDE_ROWS - last[0] - 1);
+		splits[i + 1] = i + 1;
+	}
+	help_expect_ok(embeng_serving_lookup(s, &in, 1));
+	for (int i = 0; i < IDS; i++)
+		expect_floats(out + i * WIDE_DIM, want + ids[i] * WIDE_DIM, WIDE_DIM);
+	for (int64_t row = first[0]; row <= last[0]; row++) {
+		ids[IDS / 2] = row;
+		help_expect(embeng_serving_lookup(s, &in, 1), -EBADMSG,
+			    "do not match their checksum");
+	}
+	embeng_serving_close(s);
+}
+END_TEST
+
+/* A copy is served although the files are cut to nothing, which would end a process that maps them. */
+START_TEST(a_copy_needs_no_files)
+{
+	char names[64][256], path[2 * HELP_PATH];
+	struct embeng *e = open_tables();
+	struct embeng_serving *s;
+	size_t count;
+
+	save(e, 8);
+	embeng_close(e);
+	s = serve(NULL, EMBENG_SERVING_COPY);
+	count = folder_files(folder, names, 64);
+	ck_assert_uint_gt(count, 1);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		ck_assert_int_eq(truncate(path, 0), 0);
+	}
+	expect_lookup(s, ragged_input(MEAN_BAG, I(1, 3, 2), I(0, 2, 2, 3), 4), SHAPE(3, 2),
+		      WANT(20, 21, 0, 0, 20, 21));
 	embeng_serving_close(s);
 }
 END_TEST
@@ -337,6 +439,8 @@ static void add(TCase *tcase)
 		other_features_over_the_same_tables,
 		refused_opens,
 		a_corrupt_chunk,
+		rows_of_a_corrupt_chunk,
+		a_copy_needs_no_files,
 		a_call_allocates_nothing,
 		bits_in_any_mode,
 		works_in_the_child_of_a_fork,

@@ -4,6 +4,7 @@
 
 #include "session_help.h"
 #include "suite.h"
+#include "embeng/tpu.h"
 
 #define ROWS 3
 

@@ -70,6 +70,41 @@ START_TEST(child_is_refused)
 }
 END_TEST
 
+static int train_own(void)
+{
+	struct embeng *e = open_small(&(struct shape){.optimizer = embeng_sgd(1)});
+	struct embeng_activations a = {.size = sizeof(a)};
+	float rows[8];
+	int bad = enqueue_bags(e, EMBENG_TRAIN, 0, -1);
+
+	bad |= embeng_dequeue(e, 0, -1, &a);
+	bad |= apply_ones(e, 0);
+	bad |= embeng_rows_read(e, 0, NULL, NULL, 4, rows);
+	bad |= rows[2] != 9.5f || rows[6] != 29;
+	embeng_close(e);
+	return bad;
+}
+
+/* The parent's pool of threads is not the child's, which makes its own and ends it. */
+START_TEST(child_opens_its_own)
+{
+	struct embeng *e = open_small(&(struct shape){0});
+	float rows[8];
+	pid_t pid = make_child(_i);
+
+	if (!pid) {
+		int bad = train_own();
+
+		embeng_close(e);
+		_exit(bad || train_own());
+	}
+	expect_good_end(pid);
+	ck_assert_int_eq(train_own(), 0);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), 0);
+	embeng_close(e);
+}
+END_TEST
+
 static void *ask_generation(void *arg)
 {
 	*(uint32_t *)arg = fork_generation();
@@ -122,6 +157,7 @@ END_TEST
 static void add(TCase *tc)
 {
 	tcase_add_loop_test(tc, child_is_refused, 0, 3);
+	tcase_add_loop_test(tc, child_opens_its_own, 0, 3);
 	tcase_add_loop_test(tc, count_goes_on, 0, 3);
 }
 

@@ -206,8 +206,100 @@ START_TEST(a_step_is_one_that_the_table_allows)
 }
 END_TEST
 
+/* Refused as a whole: the step can be given again as it should be. */
+START_TEST(what_does_not_fit_is_refused)
+{
+	struct shape shape = {.replicas = 1, .optimizer = embeng_sgd(1)};
+	const float ones[] = {1, 1, 1, 1, 1, 1};
+	const float *features[] = {ones, ones};
+	size_t elements[] = {6, 6};
+	struct embeng_gradients g = {.size = sizeof(g), .features = features, .elements = elements};
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&shape);
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	for (g.count = 0; g.count < 3; g.count += 2)
+		ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -EINVAL);
+	g.count = 1;
+	for (elements[0] = 5; elements[0] < 8; elements[0] += 2)
+		ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -EINVAL);
+	elements[0] = 6;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
+static void count_warning(void *arg, enum embeng_log_level level, const char *text)
+{
+	unsigned int *counts = arg;
+
+	if (level != EMBENG_LOG_WARNING)
+		return;
+	for (int f = 0; f < 2; f++)
+		counts[f] += strstr(text, f ? "feature feature_1: no gradient given"
+					    : "feature feature_0: no gradient given") != NULL;
+}
+
+/* Once for each feature, however many steps go without. */
+START_TEST(missing_gradients_are_told_of_once)
+{
+	const float ones[DIM] = {1, 1, 1}, *features[2] = {NULL, ones};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 2, .features = features};
+	unsigned int counts[2] = {0};
+	struct embeng *e = open_two();
+
+	embeng_log(e, count_warning, counts, EMBENG_LOG_WARNING);
+	for (int step = 0; step < 4; step++) {
+		look_up(e);
+		features[1] = step < 2 ? ones : NULL;
+		ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+		ck_assert_uint_eq(counts[0], 1);
+		ck_assert_uint_eq(counts[1], step >= 2);
+	}
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
+/* Finite, and the same of all replicas. */
+START_TEST(multipliers_agree)
+{
+	struct shape shape = {.replicas = 2, .optimizer = embeng_sgd(1)};
+	const float ones[] = {1, 1, 1, 1, 1, 1};
+	const float *features[] = {ones};
+	struct embeng_gradients g = {
+		.size = sizeof(g), .count = 1, .features = features, .has_multiplier = 1};
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&shape);
+
+	for (uint32_t r = 0; r < 2; r++) {
+		ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, r, -1), 0);
+		ck_assert_int_eq(embeng_dequeue(e, r, -1, &a), 0);
+	}
+	g.multiplier = INFINITY;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -ERANGE);
+	g.multiplier = NAN;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -ERANGE);
+	g.multiplier = 2;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	g.replica = 1;
+	g.multiplier = 3;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -EINVAL);
+	expect_text("replica 1 gives another multiplier");
+	g.multiplier = 2;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
+	tcase_add_test(tc, multipliers_agree);
+	tcase_add_test(tc, missing_gradients_are_told_of_once);
+	tcase_add_test(tc, what_does_not_fit_is_refused);
 	tcase_add_test(tc, from_all_places);
 	tcase_add_test(tc, room_comes_with_the_first_copy);
 	tcase_add_test(tc, a_step_is_one_that_the_table_allows);

@@ -8,6 +8,8 @@
 
 #include "failing_alloc.h"
 #include "session_help.h"
+#include "embeng/preprocess.h"
+#include "embeng/tpu.h"
 
 #define MOST 4096 /* allocations; there are a few hundred */
 

@@ -13,6 +13,16 @@ static struct embeng_activations take(struct embeng *e, uint32_t replica)
 	return a;
 }
 
+/* Gradients of 3 for each element of the bags. */
+static int apply_threes(struct embeng *e)
+{
+	const float threes[] = {3, 3, 3, 3, 3, 3};
+	const float *features[] = {threes};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features};
+
+	return embeng_apply_gradients(e, &g, -1);
+}
+
 START_TEST(looks_up_sums)
 {
 	const float want[] = {30, 32, 0, 0, 30, 31};
@@ -172,5 +182,69 @@ START_TEST(rates_must_agree)
 }
 END_TEST
 
-RUN_SUITE("session", rates_must_agree, looks_up_sums, trains_with_sgd, trains_with_adagrad,
-	  names_the_bad_id, refuses_steps_out_of_order, refuses_to_train_without_optimizer, counts)
+/* A view is its own, and ends once, whatever stands in its place later. */
+START_TEST(a_view_ends_once)
+{
+	struct embeng *e = open_small(&(struct shape){.replicas = 1, .optimizer = embeng_sgd(1)});
+	struct embeng_activations serving = {.size = sizeof(serving)};
+	struct embeng_activations training = {.size = sizeof(training)}, copy;
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_INFERENCE, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &serving), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &training), 0);
+	ck_assert_int_eq(embeng_release(e, &training), -EPROTO);
+	copy = serving;
+	ck_assert_int_eq(embeng_release(e, &serving), 0);
+	ck_assert_ptr_null(serving.token);
+	ck_assert_int_eq(embeng_release(e, &serving), -EPROTO);
+	ck_assert_int_eq(embeng_release(e, &copy), -EPROTO);
+	ck_assert_int_eq(apply_ones(e, 0), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
+/* Steps go on behind an inference batch, which does not hold them for longer than it lasts. */
+START_TEST(steps_go_on_behind_inference)
+{
+	struct embeng *e = open_small(&(struct shape){.replicas = 1, .optimizer = embeng_sgd(1)});
+	struct embeng_activations a = {.size = sizeof(a)};
+	const float want[] = {30 - 3 * 3, 31 - 3 * 3};
+	float row[2];
+
+	for (int step = 0; step < 3; step++) {
+		ck_assert_int_eq(enqueue_bags(e, EMBENG_INFERENCE, 0, -1), 0);
+		ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+		ck_assert_int_eq(embeng_release(e, &a), 0);
+		ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+		ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+		ck_assert_int_eq(apply_threes(e), 0);
+	}
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, (const int64_t[]){3}, 1, row), 0);
+	expect_floats(row, want, 2);
+	embeng_close(e);
+}
+END_TEST
+
+/* With pipelining the update of a step waits for the next lookup; a read does not. */
+START_TEST(a_read_sees_complete_steps)
+{
+	struct embeng *e = open_small(
+		&(struct shape){.replicas = 1, .pipelining = 1, .optimizer = embeng_sgd(1)});
+	struct embeng_activations a = {.size = sizeof(a)};
+	const float want[] = {30 - 3, 31 - 3};
+	float row[2];
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	ck_assert_int_eq(apply_threes(e), 0);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, (const int64_t[]){3}, 1, row), 0);
+	expect_floats(row, want, 2);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("session", a_view_ends_once, steps_go_on_behind_inference, a_read_sees_complete_steps,
+	  rates_must_agree, looks_up_sums, trains_with_sgd, trains_with_adagrad, names_the_bad_id,
+	  refuses_steps_out_of_order, refuses_to_train_without_optimizer, counts)

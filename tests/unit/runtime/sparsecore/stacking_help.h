@@ -4,6 +4,7 @@
 #define STACKING_HELP_H
 
 #include "test_model.h"
+#include "embeng/stacking.h"
 
 /* A table of 8 columns with sgd; its index. */
 static inline int add_table(struct embeng_model *m, const char *name, int64_t rows)

@@ -2,6 +2,7 @@
 /* embeng_partition(): what it takes, what it says otherwise, in place and copied. */
 #include "session_help.h"
 #include "suite.h"
+#include "embeng/partition.h"
 
 #define ITEMS 256
 #define POINTERS 64

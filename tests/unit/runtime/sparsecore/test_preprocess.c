@@ -2,6 +2,7 @@
 /* embeng_preprocess(): each stack as embeng_partition() gives it for a model of that alone. */
 #include "preprocess_help.h"
 #include "suite.h"
+#include "embeng/preprocess.h"
 
 #define POINTERS 4096
 #define ITEMS 65536

@@ -5,6 +5,7 @@
 
 #include "preprocess_help.h"
 #include "suite.h"
+#include "embeng/preprocess.h"
 
 struct call {
 	struct embeng *e;

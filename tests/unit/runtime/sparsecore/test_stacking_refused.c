@@ -117,6 +117,12 @@ START_TEST(test_tables_differ)
 	d.dim = 4;
 	ASSERT_STACKING_REFUSED(differ(m, d, members), EINVAL, "different optimizers");
 	d = narrow();
+	d.optimizer.scale_by_frequency = 1;
+	ASSERT_STACKING_REFUSED(differ(m, d, members), EINVAL, "different optimizers");
+	d = narrow();
+	d.optimizer.max_norm = 2;
+	ASSERT_STACKING_REFUSED(differ(m, d, members), EINVAL, "different optimizers");
+	d = narrow();
 	d.quantization = (struct embeng_quantization){.num_buckets = 4, .lower = -1, .upper = 1};
 	ASSERT_STACKING_REFUSED(differ(m, d, members), EINVAL, "stack g", "c and d",
 				"different quantizations");

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Mistakes in the library's checkpoints, made by operator as in mutations_library.py."""
+from mutations_api import seen_by
+
+CHECKPOINT_MUTATIONS = [
+    *seen_by(("test_checkpoint_keep",),
+        ("one checkpoint more kept", "kept_at_most", "KEEP_DEFAULT) - 1;", "KEEP_DEFAULT);"),
+        ("old index not kept", "keep_old", "\tret = file_make(temporary, s->old_text, "
+         "s->old_length);", "\tfree(path);\n\treturn 0;\n\tret = file_make(temporary, "
+         "s->old_text, s->old_length);"),
+        ("earlier checkpoint of no step", "open_earlier_step",
+         "step_of_name(index.earlier[at]) != step", "step_of_name(index.earlier[at]) < step"),
+        ("earlier checkpoint before the last", "try_earlier", "back > index.earlier_count",
+         "back > index.earlier_count + 1"),
+        ("oldest checkpoint first", "compare_kept_names",
+         "(left < right) - (left > right)", "(left > right) - (left < right)")),
+    *seen_by(("test_checkpoint_save", "test_checkpoint_faults"),
+        ("file of another name removed", "note_name",
+         "!is_shard_name(name) && !is_temporary_name(name) && !is_kept_name(name)",
+         "name[0] == '.'"),
+        ("temporary index stays", "note_name", " && !is_temporary_name(name)", ""),
+        ("index of something else overwritten", "check_old",
+         "int ret = index_recognize(text, length, path);", "int ret = 0;")),
+    *seen_by(("test_safetensors",),
+        ("file of fewer bytes than a length", "safetensors_header_bytes",
+         "file_bytes < LENGTH_BYTES", "file_bytes + 1 < LENGTH_BYTES"),
+        ("header that ends behind its file", "safetensors_header_bytes",
+         "length > file_bytes - LENGTH_BYTES", "length > file_bytes"),
+        ("tensor of another type", "check_tensor",
+         "!ret && strcmp(dtype, tensor_type(want))", "false"),
+        ("tensor of another shape", "check_tensor",
+         "shape[0] != want->rows || shape[1] != want->dim", "shape[0] != want->rows"),
+        ("tensor that ends elsewhere", "check_tensor",
+         "offsets[1] != from + tensor_bytes(want)", "offsets[1] < from"),
+        ("hole between tensors", "check_cover", "tensors[i].offset != end",
+         "tensors[i].offset < end"),
+        ("bytes behind the tensors", "check_cover", "end != file_bytes", "end > file_bytes"),
+        ("number in the metadata", "check_metadata",
+         "if (!json_is(json_at(metadata, i), JSON_TEXT))", "if (false)"),
+        ("one tensor too many in a shard", "check_members",
+         "json_length(header) != count + extra", "json_length(header) < count + extra"),
+        ("header not aligned", "lay_out_header",
+         "(LENGTH_BYTES + length + SAFETENSORS_ALIGN - 1) & ~(size_t)(SAFETENSORS_ALIGN - 1)",
+         "LENGTH_BYTES + length")),
+]

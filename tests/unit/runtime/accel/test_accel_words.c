@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Vendor and device in words: udev's hardware database knows both, one of them, or neither. The
+ * functions of libudev that read it are played here, since no database can be named to the real ones.
+ */
+#include <libudev.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/src/device/accel/accel.h"
+#include "session_help.h"
+
+static const char *vendor, *model;
+static char asked[64];
+static int open_objects;
+static bool has_database;
+
+struct udev *udev_new(void)
+{
+	open_objects++;
+	return (struct udev *)&open_objects;
+}
+
+struct udev *udev_unref(struct udev *udev)
+{
+	open_objects -= !!udev;
+	return NULL;
+}
+
+struct udev_hwdb *udev_hwdb_new(struct udev *udev)
+{
+	ck_assert_ptr_nonnull(udev);
+	open_objects += has_database;
+	return has_database ? (struct udev_hwdb *)&has_database : NULL;
+}
+
+struct udev_hwdb *udev_hwdb_unref(struct udev_hwdb *database)
+{
+	open_objects -= !!database;
+	return NULL;
+}
+
+struct udev_list_entry *udev_hwdb_get_properties_list_entry(struct udev_hwdb *database,
+							    const char *id, unsigned int flags)
+{
+	ck_assert_ptr_nonnull(database);
+	ck_assert_uint_eq(flags, 0);
+	snprintf(asked, sizeof(asked), "%s", id);
+	return vendor || model ? (struct udev_list_entry *)asked : NULL;
+}
+
+struct udev_list_entry *udev_list_entry_get_by_name(struct udev_list_entry *list, const char *name)
+{
+	const char *value = !strcmp(name, "ID_VENDOR_FROM_DATABASE")  ? vendor
+			    : !strcmp(name, "ID_MODEL_FROM_DATABASE") ? model
+								      : NULL;
+
+	return list ? (struct udev_list_entry *)value : NULL;
+}
+
+const char *udev_list_entry_get_value(struct udev_list_entry *entry)
+{
+	return (const char *)entry;
+}
+
+static void expect_words(const char *words)
+{
+	char text[128] = "nothing was written";
+
+	accel_words(text, sizeof(text));
+	ck_assert_str_eq(text, words);
+	ck_assert_int_eq(open_objects, 0);
+}
+
+START_TEST(words_of_the_database)
+{
+	has_database = true;
+	vendor = "Embeng";
+	model = "Model Engine";
+	expect_words("Embeng Model Engine");
+	ck_assert_str_eq(asked, "pci:v00000EB0d00000001sv");
+	model = NULL;
+	expect_words("Embeng Device 0001");
+	vendor = NULL;
+	expect_words("Device 0eb0:0001");
+}
+END_TEST
+
+START_TEST(words_without_a_database)
+{
+	has_database = false;
+	vendor = "Embeng";
+	expect_words("Device 0eb0:0001");
+}
+END_TEST
+
+START_TEST(words_that_do_not_fit_are_cut)
+{
+	char text[8];
+
+	has_database = true;
+	vendor = "Embeng";
+	model = "Model Engine";
+	accel_words(text, sizeof(text));
+	ck_assert_str_eq(text, "Embeng ");
+}
+END_TEST
+
+RUN_SUITE("accel_words", words_of_the_database, words_without_a_database,
+	  words_that_do_not_fit_are_cut)
