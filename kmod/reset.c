@@ -32,14 +32,14 @@ void embeng_reset_lose(struct embeng_device *ed, struct embeng_context *ctx, u32
 	if (!READ_ONCE(ctx->on_device) || ctx->lost)
 		return;
 	ctx->reset_sequence = ed->resets.sequence;
-	/* Pairs with answer_context(). */
-	smp_store_release(&ctx->lost, true);
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->at_fault)
 			culprit = q;
 	}
 	embeng_hang_record(ctx, rung, hang, culprit);
+	/* Pairs with answer_context(): a program that finds its context lost asks why. */
+	smp_store_release(&ctx->lost, true);
 	if (culprit && rung != EMBENG_ACCEL_RESET_CONTEXT)
 		drm_warn(&ed->drm, "queue %u of context %u of %s ran meanwhile\n",
 			 culprit->number, ctx->number, embeng_program_text(ctx).text);

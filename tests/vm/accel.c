@@ -226,6 +226,24 @@ struct embeng_accel_health accel_health(int fd)
 	return out;
 }
 
+struct embeng_accel_readings accel_readings(int fd)
+{
+	struct embeng_accel_readings out;
+
+	query(fd, EMBENG_ACCEL_QUERY_READINGS, &out, sizeof(out));
+	return out;
+}
+
+/* Counts grow and contexts are lost one by one before the end of a reset. */
+void accel_await_reset(uint64_t sequence)
+{
+	int fd = accel_open();
+
+	while (accel_resets(fd).sequence == sequence || accel_readings(fd).resetting)
+		usleep(10000);
+	close(fd);
+}
+
 void accel_works(void)
 {
 	int fd = accel_open();

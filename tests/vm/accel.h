@@ -79,6 +79,12 @@ void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd);
 struct embeng_accel_resets accel_resets(int fd);
 struct embeng_accel_health accel_health(int fd);
 
+/* Queries the last readings, and whether the device is being reset. */
+struct embeng_accel_readings accel_readings(int fd);
+
+/* Waits until the device has been reset since @sequence of its resets, and no reset goes on. */
+void accel_await_reset(uint64_t sequence);
+
 /* Checks that a new context takes a command and completes it. */
 void accel_works(void);
 

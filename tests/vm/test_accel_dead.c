@@ -17,6 +17,7 @@
 #include "fault_file.h"
 
 #define HANG_MS "/sys/module/embeng/parameters/hang_ms"
+#define ADMIN_TIMEOUT_MS "/sys/module/embeng/parameters/admin_timeout_ms"
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
 #define DEBUG "/sys/kernel/debug/accel/0eb0:00:00.0/"
 
@@ -25,6 +26,8 @@ static struct embeng_accel_resets before;
 
 static void setup(void)
 {
+	/* The longest that a call may wait for a dead device; a test that fails leaves another. */
+	accel_write(ADMIN_TIMEOUT_MS, "20000");
 	fd = accel_open();
 	accel_context(fd);
 	before = accel_resets(fd);
@@ -34,16 +37,6 @@ static void teardown(void)
 {
 	close(fd);
 	accel_write(HANG_MS, "10000");
-}
-
-static struct embeng_accel_readings readings(void)
-{
-	struct embeng_accel_readings out = {0};
-	struct embeng_accel_query arg = {
-		.what = EMBENG_ACCEL_QUERY_READINGS, .size = sizeof(out), .data = (uintptr_t)&out};
-
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
-	return out;
 }
 
 /* The engine dies; its reset waits for an answer that does not come. */
@@ -56,7 +49,7 @@ static void die(void)
 
 static void await_reset(void)
 {
-	while (!readings().resetting)
+	while (!accel_readings(fd).resetting)
 		usleep(1000);
 }
 
@@ -70,8 +63,7 @@ static void expect_still_away(const char *what)
 
 static void await_return(void)
 {
-	while (accel_resets(fd).sequence == before.sequence || readings().resetting)
-		usleep(10000);
+	accel_await_reset(before.sequence);
 	ck_assert_uint_eq(accel_resets(fd).wedged, 0);
 	accel_works();
 }
@@ -135,12 +127,12 @@ START_TEST(test_monitoring)
 	expect_still_away("open and close");
 	ck_assert_uint_ge(accel_number(FUNCTION "counters/commands"), commands);
 	ck_assert_uint_gt(accel_number(FUNCTION "readings_age_ms"), 0);
-	ck_assert_uint_gt(readings().age_ns, 0);
-	ck_assert_uint_eq(readings().resetting, 1);
+	ck_assert_uint_gt(accel_readings(fd).age_ns, 0);
+	ck_assert_uint_eq(accel_readings(fd).resetting, 1);
 	expect_still_away("all");
 	await_return();
 	ck_assert_uint_eq(accel_number(FUNCTION "readings_age_ms"), 0);
-	ck_assert_uint_eq(readings().age_ns, 0);
+	ck_assert_uint_eq(accel_readings(fd).age_ns, 0);
 }
 END_TEST
 
@@ -208,10 +200,23 @@ static void hold_many(struct own *own)
 	pause();
 }
 
+static int give_nop(int file, const struct ring *ring)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = 1,
+					  .stride = sizeof(cmd),
+					  .commands = (uintptr_t)&cmd,
+					  .cq_head = ring->cq_head};
+
+	return accel_call(file, DRM_IOCTL_EMBENG_SUBMIT, &arg);
+}
+
+/* Until the ring is full, or for as long as the device is being reset. */
 static void submit(struct own *own)
 {
-	for (;;)
-		accel_give(own->fd, &own->ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP});
+	while (!give_nop(own->fd, &own->ring))
+		;
 }
 
 static void (*const calls[])(struct own *own) = {
@@ -302,23 +307,11 @@ START_TEST(test_kill)
 	 */
 	if (!_i)
 		sleep(2);
-	ck_assert_uint_eq(readings().resetting, (uint32_t)_i);
+	ck_assert_uint_eq(accel_readings(fd).resetting, (uint32_t)_i);
 	accel_write(HANG_MS, "1000");
 	await_return();
 }
 END_TEST
-
-static int give_nop(const struct ring *ring)
-{
-	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
-	struct embeng_accel_submit arg = {.queue = ring->made.queue,
-					  .count = 1,
-					  .stride = sizeof(cmd),
-					  .commands = (uintptr_t)&cmd,
-					  .cq_head = ring->cq_head};
-
-	return accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg);
-}
 
 /*
  * A queue is being destroyed, and who destroys it is killed before the device has answered: it takes
@@ -344,10 +337,10 @@ START_TEST(test_destroyer_is_killed)
 	while (embeng_observe_cq_tail(&accel_header(&ring)->cq_tail))
 		usleep(1000);
 	await_sleep(child);
-	ck_assert_int_eq(give_nop(&ring), -ENOENT);
+	ck_assert_int_eq(give_nop(fd, &ring), -ENOENT);
 	kill(child, SIGKILL);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	ck_assert_int_eq(give_nop(&ring), -ENOENT);
+	ck_assert_int_eq(give_nop(fd, &ring), -ENOENT);
 	ck_assert_int_eq(accel_wait(fd, &ring, 1), -ENOENT);
 	expect_still_away("the death of a destroyer");
 	accel_write(HANG_MS, "1000");

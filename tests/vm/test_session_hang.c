@@ -193,6 +193,7 @@ START_TEST(test_a_lost_device_says_why)
 {
 	struct embeng *e = open_on(device_name(), ROWS);
 	unsigned long long engines = accel_number(FUNCTION "resets/engines");
+	unsigned long long sequence = accel_number(FUNCTION "resets/sequence");
 	float rows[ROWS * DIM];
 	int ret;
 
@@ -201,8 +202,8 @@ START_TEST(test_a_lost_device_says_why)
 	/* The lookup that met the error says so, here or in the next call, or the loss is first. */
 	ret = enqueue(e, 3);
 	ck_assert_msg(!ret || ret == -EIO || ret == -ESHUTDOWN, "%d", ret);
-	while (accel_number(FUNCTION "resets/engines") == engines)
-		usleep(10000);
+	accel_await_reset(sequence);
+	ck_assert_uint_eq(accel_number(FUNCTION "resets/engines"), engines + 1);
 	while ((ret = embeng_rows_read(e, 0, NULL, NULL, ROWS, rows)) == -EIO)
 		last_error("the engine failed");
 	ck_assert_int_eq(ret, -ESHUTDOWN);
@@ -219,6 +220,7 @@ START_TEST(test_a_loss_outweighs_a_failed_update)
 {
 	struct embeng *e = open_on(device_name(), ROWS);
 	unsigned long long engines = accel_number(FUNCTION "resets/engines");
+	unsigned long long sequence = accel_number(FUNCTION "resets/sequence");
 	struct embeng_activations a = {.size = sizeof(a)};
 	struct embeng_gradients g = {.size = sizeof(g)};
 	float values[SAMPLES * DIM] = {1}, rows[ROWS * DIM];
@@ -232,8 +234,8 @@ START_TEST(test_a_loss_outweighs_a_failed_update)
 	fault_arm("ecc_uncorrectable", 1);
 	ret = embeng_apply_gradients(e, &g, -1);
 	ck_assert_msg(!ret || ret == -EIO || ret == -ESHUTDOWN, "%d", ret);
-	while (accel_number(FUNCTION "resets/engines") == engines)
-		usleep(10000);
+	accel_await_reset(sequence);
+	ck_assert_uint_eq(accel_number(FUNCTION "resets/engines"), engines + 1);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, ROWS, rows), -ESHUTDOWN);
 	last_error("since the device reported a fault");
 	ck_assert_int_eq(enqueue(e, 1), -ESHUTDOWN);
