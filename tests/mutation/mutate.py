@@ -15,8 +15,10 @@ A group is engine, queue, boot, library, session or checkpoint, each a list of a
 With "places" nothing is built: each mutation is made in memory and must change its file, at its
 place alone, those of mutate_kmod.py too. A sample is N of all mutations, chosen by a seed.
 """
+import collections
 import concurrent.futures
 import contextlib
+import itertools
 import os
 import queue
 import random
@@ -75,22 +77,28 @@ def run(command, tree, timeout=PATIENCE_S):
     return done.returncode, done.stdout
 
 
+TOLD_LINES = 20  # of the end of a failing test's output
+
+
 def run_vectors(command, tree, timeout):
-    """Exit status, None for a run that took too long; it ends at the first that differs.
+    """As run(), but it ends at the first vector that differs, and the output at that vector.
 
     Nothing but conform itself has its output open, so that this ends when it does.
     """
-    late = threading.Event()
+    late, lines = threading.Event(), collections.deque(maxlen=TOLD_LINES)
     with subprocess.Popen(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", env=environment(tree, timeout)) as conform:
         timer = threading.Timer(timeout, lambda: (late.set(), conform.kill()))
         timer.daemon = True
         timer.start()
-        if any(line.startswith("not ok") for line in conform.stdout):
-            conform.kill()
+        for line in conform.stdout:
+            lines.append(line)
+            if line.startswith("not ok"):
+                lines.extend(itertools.takewhile(lambda text: text[0] == "#", conform.stdout))
+                conform.kill()
         status = conform.wait()
         timer.cancel()
-    return None if late.is_set() else status
+    return None if late.is_set() else status, "".join(lines)
 
 
 class BuildFailed(Exception):
@@ -116,16 +124,21 @@ def build_test(tree, test):
     build(tree, command_of(test)[0].removeprefix("build/"))
 
 
+class Failure(NamedTuple):
+    """A test that failed, and the end of what it printed."""
+    test: str
+    output: str
+
+
 def run_test(tree, test, timeout):
-    """Builds and runs a test. Returns None when it passes, else its name."""
+    """Builds and runs a test. Returns None when it passes."""
     build_test(tree, test)
-    if test == VECTORS:
-        status = run_vectors(command_of(test), tree, timeout)
-    else:
-        status, _ = run(command_of(test), tree, timeout)
+    do = run_vectors if test == VECTORS else run
+    status, output = do(command_of(test), tree, timeout)
     if status == 0:
         return None
-    return test if status is not None else f"{test} (hang)"
+    told = f"{test} ({'hang' if status is None else f'exit status {status}'})"
+    return Failure(told, "\n".join(output.splitlines()[-TOLD_LINES:]))
 
 
 def tests_of(mutation):
@@ -218,7 +231,7 @@ def mutate(trees, mutation, texts, limits):
         try:
             write_files(tree, texts)
             caught = first_failing(tree, tests_of(mutation), limits)
-            return caught is not None, f"caught by {caught}" if caught else "nothing fails"
+            return caught is not None, f"caught by {caught.test}" if caught else "nothing fails"
         except BuildFailed as failure:
             return False, str(failure)
         finally:
@@ -247,7 +260,9 @@ def unchanged(trees, test):
         try:
             build_test(tree, test)
             started = time.monotonic()
-            return run_test(tree, test, PATIENCE_S), time.monotonic() - started
+            failure = run_test(tree, test, PATIENCE_S)
+            seconds = time.monotonic() - started
+            return f"{failure.test}\n{failure.output}" if failure else None, seconds
         except BuildFailed as failure:
             return str(failure), 0
 
