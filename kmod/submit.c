@@ -108,7 +108,7 @@ static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 
  * embeng_submit_model() - submit a MODEL_LOAD command that the driver made
  * @q: validated queue
  * @cmd: command, checked by the caller
- * @model: options of the model that it loads
+ * @model: options of the model that it loads, NULL if it extends the loaded one
  * @index: set to the command's index, free-running
  *
  * Return: 0 or a negative errno that embeng_accel.h documents.

@@ -64,13 +64,21 @@ static const struct embeng_record_engine *find_engine_options(const struct emben
 	return page_address(bo->pages[0]) + sizeof(struct embeng_blob_header);
 }
 
-/* Submits the blob's MODEL_LOAD. The driver keeps the key until the next load. Under ctx->lock. */
+/*
+ * Submits the blob's MODEL_LOAD. The driver keeps the key until the next load. Under ctx->lock. A model
+ * that is extended keeps its options and its steps, and so does the ledger.
+ */
 static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 		       struct embeng_accel_model_load *arg)
 {
 	struct embeng_context *ctx = q->context;
 	struct embeng_accel_bind key = { .rights = EMBENG_REGION_DEVICE_READ };
-	struct embeng_cmd cmd = { .opcode = EMBENG_OP_MODEL_LOAD, .cookie = arg->cookie };
+	struct embeng_cmd cmd = {
+		.opcode = EMBENG_OP_MODEL_LOAD,
+		.flags = arg->flags,
+		.cookie = arg->cookie,
+	};
+	bool extends = arg->flags & EMBENG_CMD_EXTENDS;
 	int ret = embeng_context_usable(ctx);
 
 	if (ret)
@@ -84,7 +92,7 @@ static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 	if (ret)
 		return ret;
 	cmd.desc = (struct embeng_mem){ key.index, key.generation, 0, arg->length };
-	ret = embeng_submit_model(q, &cmd, find_engine_options(bo), &arg->index);
+	ret = embeng_submit_model(q, &cmd, extends ? NULL : find_engine_options(bo), &arg->index);
 	if (ret)
 		embeng_region_unbind(ctx, key.index, key.generation);
 	else
@@ -135,7 +143,7 @@ int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	struct embeng_bo *bo;
 	int ret;
 
-	if (arg->reserved || arg->reserved1 || arg->index)
+	if (arg->flags & ~EMBENG_CMD_EXTENDS || arg->reserved1 || arg->index)
 		return -EINVAL;
 	if (arg->length < sizeof(struct embeng_blob_header) || arg->length > LENGTH_MAX)
 		return -EINVAL;

@@ -44,7 +44,7 @@ class Target(NamedTuple):
 TARGETS = {
     "batch": Target(5000, [
         "runtime/src/batch/[!p]*.c", "runtime/src/model/shape.c"]),
-    "blob": Target(30000, ["engine/blob/*.c", "engine/model/load.c"]),
+    "blob": Target(30000, ["engine/blob/*.c", "engine/model/extend.c", "engine/model/load.c"]),
     "checkpoint": Target(15000, [
         "runtime/src/checkpoint/checkpoint.c", "runtime/src/checkpoint/checkpoint_delta.c",
         "runtime/src/checkpoint/index.c", "runtime/src/checkpoint/index_delta.c",

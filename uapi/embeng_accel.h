@@ -684,7 +684,7 @@ struct embeng_accel_wait {
 /**
  * struct embeng_accel_model_load - load a model
  * @queue: in: number of a validated TRANSFER queue of this file
- * @reserved: in: 0
+ * @flags: in: 0, or EMBENG_CMD_EXTENDS (embeng_engine.h) to add tables to the loaded model
  * @blob: in: pointer to the model blob
  * @length: in: size of the blob in bytes, up to 64 MiB
  * @cookie: in: cookie for the completion of the MODEL_LOAD command
@@ -698,7 +698,7 @@ struct embeng_accel_wait {
  */
 struct embeng_accel_model_load {
 	__u32 queue;
-	__u32 reserved;
+	__u32 flags;
 	__u64 blob;
 	__u64 length;
 	__u64 cookie;

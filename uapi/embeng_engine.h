@@ -113,6 +113,26 @@
  *
  * embeng_steps.h has these rules as functions.
  *
+ * DOC: Adding tables
+ *
+ * MODEL_LOAD with EMBENG_CMD_EXTENDS adds tables and features to the loaded model. Its blob has the
+ * tables and features of the loaded model first, in records of the same bytes, and the new ones
+ * behind them. The ENGINE record may differ from the loaded one in its counts alone, which may
+ * grow. A difference fails with EMBENG_STATUS_BLOB_VALUE, and &embeng_cqe.element is its place in
+ * the blob.
+ *
+ * Rows, slots and statistics of the loaded tables stay as they are, and training goes on with the
+ * step that comes next. New tables begin as after any MODEL_LOAD, with no step of their optimizer
+ * behind them, as if they had been frozen until then. From now on the hash is that of the new blob,
+ * and every LOOKUP and UPDATE is for all features. A snapshot ends. With pipelining, what LOOKUP(n)
+ * does not see of update n - 1 stays unseen: writes to the rows of tables that were added in between
+ * do not end that.
+ *
+ * The command runs between two steps: it fails with EMBENG_STATUS_MODEL_BUSY where a step has a
+ * LOOKUP and no applied update (a DRAIN applies one that is held back), or where another command
+ * that uses the model is under way on another queue; and with EMBENG_STATUS_STAGE while there are
+ * staged copies. Commands that come while it runs wait. When it fails, the model is as it was.
+ *
  * DOC: Blocked on the program
  *
  * When no queue of a context can go on before the program submits more, the engine writes a
@@ -312,6 +332,7 @@ struct embeng_mem {
 #define EMBENG_CMD_STAGED (1u << 0)   /* ROWS_WRITE writes into the staged copy */
 #define EMBENG_CMD_IDS_ONLY (1u << 1) /* LOOKUP for training: the ids of an UPDATE, no activations */
 #define EMBENG_CMD_DISCARD (1u << 2)  /* UPDATE: the replica has no gradients for the step */
+#define EMBENG_CMD_EXTENDS (1u << 3)  /* MODEL_LOAD: the blob adds tables to the loaded model */
 
 /**
  * EMBENG_OPCODE_TABLE - every command
@@ -325,7 +346,7 @@ struct embeng_mem {
 	X(LOOKUP, 2, 0x06, EMBENG_CMD_IDS_ONLY, "LOOKUP")       \
 	X(UPDATE, 3, 0x08, EMBENG_CMD_DISCARD, "UPDATE")        \
 	X(DRAIN, 4, 0x10, 0, "DRAIN")                           \
-	X(MODEL_LOAD, 5, 0x10, 0, "MODEL_LOAD")                 \
+	X(MODEL_LOAD, 5, 0x10, EMBENG_CMD_EXTENDS, "MODEL_LOAD") \
 	X(MODEL_UNLOAD, 6, 0x10, 0, "MODEL_UNLOAD")             \
 	X(ROWS_WRITE, 7, 0x10, EMBENG_CMD_STAGED, "ROWS_WRITE") \
 	X(ROWS_READ, 8, 0x10, 0, "ROWS_READ")                   \

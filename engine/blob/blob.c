@@ -2,7 +2,8 @@
 /*
  * The parser of a model's configuration blob: the header and its checksum, the framing, order and
  * counts of the records, and the values in ENGINE, FEATURE and RATE records. The long checks of
- * TABLE and QUANTIZATION records are in table.c.
+ * TABLE and QUANTIZATION records are in table.c, those of a blob that extends another one in
+ * extension.c.
  *
  * A parser lives for one call of blob_parse(). The arrays of the struct blob that it fills belong
  * to the caller, who frees them with blob_free(), after an error too. The input is read more than
@@ -36,7 +37,7 @@ static u16 take_table_record(struct parser *p, u64 at, u64 length)
 	memcpy(t, p->data + at, sizeof(*t));
 	status = blob_check_table(p, at, t, &p->blob->kernels[p->tables]);
 	p->tables++;
-	return status;
+	return status ? status : blob_extends_table(p, at);
 }
 
 static u16 take_quantization_record(struct parser *p, u64 at, u64 length)
@@ -86,6 +87,7 @@ static u16 check_feature_record(struct parser *p, u64 at, struct embeng_record_f
 static u16 take_feature_record(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_feature *f;
+	u16 status;
 
 	if (p->tables != p->blob->engine.table_count ||
 	    p->features == p->blob->engine.feature_count)
@@ -96,7 +98,8 @@ static u16 take_feature_record(struct parser *p, u64 at, u64 length)
 	f = &p->blob->features[p->features];
 	memcpy(f, p->data + at, sizeof(*f));
 	p->features++;
-	return check_feature_record(p, at, f);
+	status = check_feature_record(p, at, f);
+	return status ? status : blob_extends_feature(p, at);
 }
 
 static u16 take_rate_record(struct parser *p, u64 at, u64 length)
@@ -154,6 +157,9 @@ static u16 take_engine_record(struct parser *p, u64 at, u64 length)
 		return status;
 	if (!e->step_depth)
 		e->step_depth = p->caps->step_depth;
+	status = blob_extends_engine(p, at);
+	if (status)
+		return status;
 	p->blob->tables = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->tables));
 	p->blob->kernels = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->kernels));
 	p->blob->quantizations = port_alloc(((u64)e->table_count + 1) *
@@ -262,9 +268,16 @@ static u16 check_blob_frame(struct parser *p, struct embeng_blob_header *header)
 u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, struct blob *blob,
 	       struct fault *fault)
 {
+	return blob_parse_more(data, length, caps, NULL, blob, fault);
+}
+
+u16 blob_parse_more(const void *data, u64 length, const struct embeng_caps *caps,
+		    const struct blob *before, struct blob *blob, struct fault *fault)
+{
 	struct parser p = { .data = data,
 			    .length = length,
 			    .caps = caps,
+			    .before = before,
 			    .blob = blob,
 			    .fault = fault,
 			    .hash = FNV1A_START };
@@ -277,6 +290,8 @@ u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, str
 		status = take_records(&p, header.record_count);
 	if (!status)
 		status = check_record_counts(&p);
+	if (!status)
+		status = blob_extends_quantizations(&p);
 	if (!status && p.hash != header.hash)
 		status = broken(&p, EMBENG_STATUS_BLOB_FRAME,
 				offsetof(struct embeng_blob_header, hash), header.hash, p.hash);

@@ -32,11 +32,14 @@ struct blob {
  * @caps: the limits that hold
  * @blob: out; blob_free() it, after a failure too
  * @fault: out; element is the byte offset of what is wrong
+ * @before: the model that the blob must begin with, see "Adding tables" in the uapi
  *
  * Return: 0 or a status.
  */
 u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, struct blob *blob,
 	       struct fault *fault);
+u16 blob_parse_more(const void *data, u64 length, const struct embeng_caps *caps,
+		    const struct blob *before, struct blob *blob, struct fault *fault);
 void blob_free(struct blob *blob);
 
 static inline u32 blob_largest_dim(const struct blob *blob)

@@ -11,6 +11,7 @@ struct parser {
 	const u8 *data;
 	u64 length;
 	const struct embeng_caps *caps;
+	const struct blob *before; /* the model that it must begin with, or NULL */
 	struct blob *blob;
 	struct fault *fault;
 	u64 hash;
@@ -57,6 +58,15 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
  * Return: 0 or a status, with the fault set.
  */
 u16 blob_check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t, u32 kind);
+
+/*
+ * extension.c: whether a blob begins with the one before it, if there is one. @at: where the record
+ * begins; a table or feature is the last that was taken.
+ */
+u16 blob_extends_engine(struct parser *p, u64 at);
+u16 blob_extends_table(struct parser *p, u64 at);
+u16 blob_extends_feature(struct parser *p, u64 at);
+u16 blob_extends_quantizations(struct parser *p);
 
 /* The flags of all numbers that may be dynamic, but for the rate and the step. */
 #define TABLE_NUMBERS_DYNAMIC \

@@ -164,6 +164,13 @@ void stale_forget(struct model *model)
 		free_whole(model, &model->tables[t]);
 }
 
+u64 stale_memory(const struct table *table)
+{
+	const struct stale_rows *stale = &table->stale;
+
+	return stale->rows_bytes + stale->data_bytes + (stale->whole ? table->bytes : 0);
+}
+
 void stale_free(struct model *model, struct table *table)
 {
 	free_whole(model, table);

@@ -45,7 +45,10 @@ void stale_swap(struct model *model);
 /* The kept rows are not needed, or no longer right because rows are written. */
 void stale_forget(struct model *model);
 
-/* Frees a table's memory for kept rows. */
+/* The bytes of a table's memory for kept rows. */
+u64 stale_memory(const struct table *table);
+
+/* Frees it. */
 void stale_free(struct model *model, struct table *table);
 
 #endif

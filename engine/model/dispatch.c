@@ -55,11 +55,13 @@ static const struct verb verbs[] = {
 	},
 	[EMBENG_OP_MODEL_LOAD] = {
 		.admits_itself = true,
-		.admit = load_admit,
+		.admit = any_load_admit,
 		.accept = load_accept,
-		.commit = load_commit,
-		.run = load_run,
-		.finish = load_finish,
+		.commit = any_load_commit,
+		.ready = any_load_ready,
+		.run = any_load_run,
+		.finish = any_load_finish,
+		.release = any_load_release,
 	},
 	[EMBENG_OP_MODEL_UNLOAD] = {
 		.admits_itself = true,
@@ -137,7 +139,7 @@ enum verdict model_admit(struct command *command, struct wait *wait)
 	if (!model)
 		return refuse_command(command, EMBENG_STATUS_NO_MODEL, EMBENG_FIELD_OPCODE, 0, 0);
 	/* Behind an unload, a command sees no model; it must not be what that waits for. */
-	if (model->state != MODEL_READY || (model->unload && model->unload->queue == q))
+	if (model->state != MODEL_READY || (model->change && model->change->queue == q))
 		return wait_for_nothing(wait);
 	if (q->kind != EMBENG_QUEUE_TRANSFER && q->replica >= model_replicas(model))
 		return refuse_command(command, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE,

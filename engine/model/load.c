@@ -12,10 +12,12 @@
 #include "../lookup/stale.h"
 #include "../update/lane.h"
 #include "../update/update.h"
+#include "lifetime.h"
 
 u16 load_accept(struct command *command)
 {
-	struct model *model = command->context->model;
+	struct model *loaded = load_extends(command) ? command->context->model : NULL;
+	struct model *model = loaded ? command->state : command->context->model;
 	u64 length = command->cmd.desc.length;
 	struct view view;
 	void *copy;
@@ -36,7 +38,8 @@ u16 load_accept(struct command *command)
 	if (!copy)
 		return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
 				 EMBENG_NO_INDEX, 0, length, 0);
-	status = blob_parse(copy, length, &model->engine->caps, &model->blob, &command->fault);
+	status = blob_parse_more(copy, length, &model->engine->caps, loaded ? &loaded->blob : NULL,
+				 &model->blob, &command->fault);
 	port_free(copy);
 	if (!status)
 		model_count(model, blob_bytes(&model->blob));
@@ -65,11 +68,11 @@ static u64 rows_bytes(const struct blob *blob)
 	return sum;
 }
 
-static u64 sum_table_bytes(const struct blob *blob)
+static u64 sum_table_bytes(const struct blob *blob, u32 first)
 {
 	u64 sum = 0;
 
-	for (u32 t = 0; t < blob->engine.table_count; t++) {
+	for (u32 t = first; t < blob->engine.table_count; t++) {
 		if (__builtin_add_overflow(sum, table_bytes(&blob->tables[t], true), &sum))
 			return U64_MAX;
 	}
@@ -128,7 +131,7 @@ static void choose_fetch_ways(const struct model *model, struct table *table)
 		table->lookup.rows = table->update.rows = 0;
 }
 
-static int make_table(struct model *model, u32 index)
+static void describe_table(struct model *model, u32 index)
 {
 	struct table *table = &model->tables[index];
 
@@ -138,6 +141,10 @@ static int make_table(struct model *model, u32 index)
 	table->bytes = table_bytes(&table->record, false);
 	choose_fetch_ways(model, table);
 	make_quantization(table, &model->blob.quantizations[index]);
+}
+
+static int make_table(struct model *model, struct table *table)
+{
 	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
 	table->data = alloc_table(model->engine, table->bytes);
 	if (!table->data || !table->stats.hot.rows)
@@ -188,8 +195,7 @@ static int make_steps(struct model *model)
 	return 0;
 }
 
-/* A table's parts of a step follow each other. */
-static void number_parts(struct model *model)
+void model_number_parts(struct model *model)
 {
 	u32 first = 0;
 
@@ -216,33 +222,45 @@ static int make_work(struct model *model)
 	if (!model->scratch)
 		return -1;
 	model_count(model, model->scratch_stride * model->engine->caps.cores);
-	number_parts(model);
+	model_number_parts(model);
 	return model->zeros && model->segments && model->sources && model->gradients &&
 			       model->lanes ?
 		       0 :
 		       -1;
 }
 
-u16 load_run(struct command *command)
+u16 load_make(struct command *command, struct model *model, u32 first, u64 *bytes)
 {
-	struct model *model = command->context->model;
 	u32 tables = model->blob.engine.table_count;
-	u16 status = table_memory_take(command, sum_table_bytes(&model->blob), EMBENG_FIELD_BLOB);
-	bool made = true;
+	u16 status;
+	bool made;
 
-	if (status)
+	*bytes = sum_table_bytes(&model->blob, first);
+	status = table_memory_take(command, *bytes, EMBENG_FIELD_BLOB);
+	if (status) {
+		*bytes = 0;
 		return status;
+	}
 	model->largest_dim = blob_largest_dim(&model->blob);
 	model->tables = model_alloc(model, ((u64)tables + 1) * sizeof(*model->tables));
 	made = model->tables;
 	for (u32 t = 0; made && t < tables; t++)
-		made = !make_table(model, t);
+		describe_table(model, t);
+	for (u32 t = first; made && t < tables; t++)
+		made = !make_table(model, &model->tables[t]);
 	if (made && !make_steps(model) && !make_work(model))
 		return 0;
 	if (command_is_cut(command))
 		return abort_command(command);
 	return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
-			 EMBENG_NO_INDEX, 0, model->table_bytes, 0);
+			 EMBENG_NO_INDEX, 0, *bytes, 0);
+}
+
+u16 load_run(struct command *command)
+{
+	u64 bytes;
+
+	return load_make(command, command->context->model, 0, &bytes);
 }
 
 void model_free_tables(struct model *model, void (*beat)(struct engine *engine))

@@ -68,6 +68,7 @@ struct table {
 	u64 due;      /* occurrences of the step that is applied */
 	bool suspect; /* some gradient of that step is not finite */
 	u64 idle;     /* optimizer steps of the model that the table was frozen for */
+	u64 added;    /* the last applied step when the table came, 0: before any */
 	u32 mapped;   /* maps of a host that has its address: its arrays stay where they are */
 	bool frozen;  /* updates leave it alone; only for a table with an optimizer */
 	struct stale_rows stale;
@@ -95,7 +96,7 @@ struct accepting {
 	bool lookup, update;
 };
 
-enum model_state { MODEL_LOADING, MODEL_READY, MODEL_UNLOADING };
+enum model_state { MODEL_LOADING, MODEL_READY, MODEL_CHANGING };
 
 struct model {
 	struct engine *engine;
@@ -103,7 +104,7 @@ struct model {
 	struct blob blob;
 	u32 state;		/* enum model_state; engine->lock, as all up to @steps */
 	u64 users;		/* commands with holds_model */
-	struct command *unload; /* accepted and not finished */
+	struct command *change; /* unloads or extends it; accepted and not finished */
 	u64 applied;		/* last step whose update is in the tables */
 	u64 optimizer_steps;
 	struct embeng_replica_steps *replicas; /* [replicas], as @accepting */
@@ -218,9 +219,16 @@ static inline struct embeng_steps model_steps(const struct model *model)
 /* load.c: phases of MODEL_LOAD, and what frees a model. */
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
+/*
+ * Fills a model, whose blob is parsed, with memory; tables before @first get none. @bytes: out, taken of
+ * the table memory for the model that the context has.
+ */
+u16 load_make(struct command *command, struct model *model, u32 first, u64 *bytes);
 /* @beat: called after each table, with whatever locks the caller holds. */
 void model_free_tables(struct model *model, void (*beat)(struct engine *engine));
 void model_free(struct model *model);
+/* Numbers the parts of a step: those of a table follow each other. */
+void model_number_parts(struct model *model);
 
 /* table_memory.c */
 /* Takes some of the engine's table memory; NO_SPACE with @field at fault. */

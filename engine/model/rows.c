@@ -406,8 +406,8 @@ u16 rows_run(struct command *command)
 	work.data = view.data;
 	work.row_bytes = table_row_bytes(table, rows->given.slot);
 	work.chunk = chunk_rows(table_width(table, rows->given.slot));
-	/* The next lookup sees what is written. */
-	if (!reads && !staged && rows->given.count)
+	/* The next lookup sees what is written; in a table that is new it does so anyway. */
+	if (!reads && !staged && rows->given.count && table->added != model->stale_step)
 		stale_forget(model);
 	if (!reads && !staged)
 		keep_old_rows(model, table, rows);

@@ -81,6 +81,18 @@ static void only_a_write_may_be_staged(struct kunit *test)
 	}
 }
 
+static void only_a_load_may_extend(struct kunit *test)
+{
+	struct embeng_cmd cmd = { .flags = EMBENG_CMD_EXTENDS };
+
+	for (cmd.opcode = 0; cmd.opcode < ARRAY_SIZE(places); cmd.opcode++) {
+		if (!(rules[cmd.opcode].kinds & BIT(EMBENG_QUEUE_TRANSFER)))
+			continue;
+		KUNIT_EXPECT_EQ(test, embeng_command_check(EMBENG_QUEUE_TRANSFER, &cmd),
+				cmd.opcode == EMBENG_OP_MODEL_LOAD ? 0 : -EINVAL);
+	}
+}
+
 static void other_flags_are_wrong(struct kunit *test)
 {
 	struct embeng_cmd cmd = { .opcode = EMBENG_OP_ROWS_WRITE };
@@ -106,6 +118,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(the_admin_queue_takes_none),
 	KUNIT_CASE(unknown_opcodes_are_told_apart),
 	KUNIT_CASE(only_a_write_may_be_staged),
+	KUNIT_CASE(only_a_load_may_extend),
 	KUNIT_CASE(other_flags_are_wrong),
 	KUNIT_CASE(the_reserved_word_is_zero),
 	{ }

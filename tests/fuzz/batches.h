@@ -23,6 +23,7 @@ struct session {
 		};
 	};
 	u64 looked[REPLICAS], updated[REPLICAS]; /* last step that was tried */
+	u32 loads;				 /* that were tried */
 	bool ids_only;				 /* lookups have no activations */
 	bool stacked;				 /* most lookups have partitioned CSR as input */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Model blobs with any bytes. Checksum and hash are made right again, so that changes reach the
- * checks behind them.
+ * Model blobs with any bytes, for a model that is loaded and for one that extends it. Checksum and hash
+ * are made right again, so that changes reach the checks behind them.
  */
 #include "model.h"
 #include "../unit/support/failing_alloc.h"
@@ -115,20 +115,27 @@ static u16 parse(const struct loader *l)
 	return status;
 }
 
-static u16 call(struct loader *l, u16 opcode, void *data, u64 length, u32 rights)
+static u16 call_with(struct loader *l, struct embeng_cmd cmd, void *data, u64 length, u32 rights)
 {
-	struct embeng_cmd cmd = {.opcode = opcode};
-
 	if (length)
 		cmd.desc = rig_bind(l->rig, 0, data, length, rights);
 	return watch_call(l->rig, &l->transfer, &cmd);
 }
 
+static u16 call(struct loader *l, u16 opcode, void *data, u64 length, u32 rights)
+{
+	return call_with(l, (struct embeng_cmd){.opcode = opcode}, data, length, rights);
+}
+
+static const struct model *loaded(const struct loader *l)
+{
+	return l->rig->engine->contexts[0]->model;
+}
+
 /* Parameters start at 0, slots where the blob says. */
 static void check_row(struct loader *l, u32 table, u32 slot)
 {
-	const struct embeng_record_table *record =
-		&l->rig->engine->contexts[0]->model->tables[table].record;
+	const struct embeng_record_table *record = &loaded(l)->tables[table].record;
 	u32 want = slot ? record->slot_start[slot - 1] : 0, got;
 	u32 width = embeng_slot_width(record->optimizer, slot, record->dim);
 	struct embeng_rows rows = {.table = table, .slot = slot, .count = 1};
@@ -140,7 +147,67 @@ static void check_row(struct loader *l, u32 table, u32 slot)
 	fuzz_check(got == want, "table %u, slot %u: %x, not %x", table, slot, got, want);
 }
 
-static void load(struct loader *l, u16 parsed, u32 scarce)
+static void check_rows(struct loader *l)
+{
+	for (u32 t = 0; t < loaded(l)->blob.engine.table_count; t++)
+		check_row(l, t, loaded(l)->tables[t].record.slot_count);
+}
+
+/* The last table once more, behind itself. */
+static void repeat_table(struct direct_blob *b)
+{
+	u64 at = sizeof(b->header), last = 0;
+	struct embeng_record_engine *engine = (void *)(b->data + at);
+	struct embeng_record *record;
+
+	for (; at + sizeof(*record) <= b->length; at += record->length) {
+		record = (void *)(b->data + at);
+		if (record->length < sizeof(*record) || record->length > b->length - at)
+			return;
+		if (record->type == EMBENG_RECORD_TABLE)
+			last = at;
+	}
+	record = (void *)(b->data + last);
+	if (!last || b->length + record->length > sizeof(b->data))
+		return;
+	at = last + record->length;
+	memmove(b->data + at + record->length, b->data + at, b->length - at);
+	memcpy(b->data + at, record, record->length);
+	b->length += record->length;
+	b->header.record_count++;
+	memcpy(b->data, &b->header, sizeof(b->header));
+	engine->table_count++;
+}
+
+/* A model that extends the loaded one or is refused: rows of tables that were there stay. */
+static void extend(struct loader *l, struct fuzz *f)
+{
+	static struct direct_blob b;
+	const struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD, .flags = EMBENG_CMD_EXTENDS};
+	u32 tables = loaded(l)->blob.engine.table_count;
+	u16 status;
+	u8 *blob;
+
+	b.length = l->length;
+	memcpy(b.data, l->blob, l->length);
+	memcpy(&b.header, b.data, sizeof(b.header));
+	if (fuzz_rarely(f, 2))
+		repeat_table(&b);
+	fuzz_edit(f, b.data + sizeof(b.header), b.length - sizeof(b.header), 2);
+	seal(f, &b);
+	blob = fuzz_memory(b.length);
+	memcpy(blob, b.data, b.length);
+	scarce_begin(fuzz_below(f, 64));
+	status = call_with(l, cmd, blob, b.length, EMBENG_REGION_DEVICE_READ);
+	scarce_end();
+	fuzz_check(loaded(l), "the model is lost");
+	fuzz_check(!status || loaded(l)->blob.engine.table_count == tables, "%u tables, not %u",
+		   loaded(l)->blob.engine.table_count, tables);
+	check_rows(l);
+	free(blob);
+}
+
+static void load(struct loader *l, struct fuzz *f, u16 parsed, u32 scarce)
 {
 	u16 status;
 	bool failed;
@@ -151,13 +218,10 @@ static void load(struct loader *l, u16 parsed, u32 scarce)
 	fuzz_check(failed || !parsed || status == parsed || l->length < 32, "status %u, not %u",
 		   status, parsed);
 	if (status) {
-		fuzz_check(!l->rig->engine->contexts[0]->model, "a model that was refused");
+		fuzz_check(!loaded(l), "a model that was refused");
 	} else {
-		u32 tables = l->rig->engine->contexts[0]->model->blob.engine.table_count;
-
-		for (u32 t = 0; t < tables; t++)
-			check_row(l, t,
-				  l->rig->engine->contexts[0]->model->tables[t].record.slot_count);
+		check_rows(l);
+		extend(l, f);
 		fuzz_check(!call(l, EMBENG_OP_MODEL_UNLOAD, NULL, 0, 0), "unload");
 	}
 	fuzz_check(!l->rig->engine->table_memory_used, "%llu bytes are not given back",
@@ -180,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	watch_queue(&l.transfer, l.rig, 0, EMBENG_QUEUE_TRANSFER, 0);
 	status = parse(&l);
 	if (l.length && (!status || scarce < 8))
-		load(&l, status, scarce);
+		load(&l, &f, status, scarce);
 	rig_free(l.rig);
 	free(l.blob);
 	return 0;

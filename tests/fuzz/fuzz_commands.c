@@ -163,6 +163,9 @@ static void submit_plain(struct session *s, struct fuzz *f)
 		break;
 	case 3:
 		cmd.opcode = EMBENG_OP_MODEL_LOAD;
+		/* By the count, as above. The same tables again are a model that extends. */
+		if (++s->loads % 2)
+			cmd.flags = EMBENG_CMD_EXTENDS;
 		cmd.desc = session_blob(s);
 		break;
 	default:

@@ -293,7 +293,7 @@ static const struct {
 	struct embeng_accel_model_load arg; /* added to a valid one */
 	struct embeng_blob_header blob;
 } wrong_models[] = {
-	{"reserved", EINVAL, {.reserved = 1}, {0}},
+	{"flags", EINVAL, {.flags = EMBENG_CMD_STAGED}, {0}},
 	{"second reserved", EINVAL, {.reserved1 = 1}, {0}},
 	{"index", EINVAL, {.index = 1}, {0}},
 	{"shorter than a header", EINVAL, {.length = -1ull}, {0}},
@@ -321,7 +321,7 @@ START_TEST(test_model_refused)
 	const struct embeng_accel_model_load *more = &wrong_models[_i].arg;
 
 	arg.queue += more->queue;
-	arg.reserved += more->reserved;
+	arg.flags += more->flags;
 	arg.reserved1 += more->reserved1;
 	arg.index += more->index;
 	arg.length += more->length;
