@@ -262,7 +262,33 @@ EMBENG_API void embeng_close(struct embeng *e);
  */
 EMBENG_API int embeng_info(struct embeng *e, struct embeng_device_info *info);
 
-/** embeng_get_model() - the handle's own copy of its model, valid until it is closed */
+/**
+ * embeng_add_tables() - add tables and features to an open handle
+ * @model: all tables and features of the handle, as they are, with new ones behind them: the
+ *	program's own model that was opened, to which more was added. Copied
+ *
+ * Rows, slots, steps, maps and statistics of the tables that the handle has stay as they are. New
+ * tables begin as those of a handle that is opened, with no step of their optimizer behind them.
+ * Features of new and of old tables may be added. From now on activations, gradients and outputs
+ * have an item for each of them. Batches that were made before can be used: they have no samples of
+ * the new features, until they are given some; embeng_batch_reset() makes them like new ones.
+ *
+ * As with embeng_close(), no other call on @e may be under way. No step may be, either: views are
+ * answered and released, and no batch is enqueued. Checkpoints that were written before lack the new
+ * tables, of which embeng_restore() tells. Fails with the handle as it was, but where the first rows
+ * of new tables cannot be written, as without memory: then the same call again writes them.
+ *
+ * Return: 0, -EBUSY (a step or view, which the sentence names), -EINVAL (a table, feature or option
+ * that is not the handle's), -ENOTSUP (a shared context, an older device), -ENOSPC, -ENOMEM, as
+ * embeng_open() for the new tables.
+ */
+EMBENG_API int embeng_add_tables(struct embeng *e, const struct embeng_model *model);
+
+/**
+ * embeng_get_model() - the handle's own copy of its model, valid until it is closed
+ *
+ * After embeng_add_tables() it is another one; that of before stays valid.
+ */
 EMBENG_API const struct embeng_model *embeng_get_model(const struct embeng *e);
 
 /**

@@ -21,6 +21,7 @@ OURS = {
     "embeng_memory_export", "embeng_buffer_import", "embeng_usage", "embeng_last_error",
     "embeng_model_blob", "embeng_optimizer_text", "embeng_optimizer_by_name",
     "embeng_model_get_engine", "embeng_update", "embeng_discard", "embeng_open_with", "embeng_lookup",
+    "embeng_add_tables",
     "embeng_table_map", "embeng_table_unmap", "embeng_batch_bags", "embeng_batch_keyed",
     "embeng_step", "embeng_set_step", "embeng_memory_register", "embeng_memory_unregister",
 }

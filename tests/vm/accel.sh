@@ -167,6 +167,7 @@ for path in mapped validated; do
 	program $path unit/test_gradient_norm
 	program $path unit/test_weight_gradients
 	program $path unit/test_table_map
+	program $path unit/test_add_tables
 	program $path unit/test_bags
 done
 

@@ -55,6 +55,8 @@ void embeng_batch_reset(struct embeng_batch *b, enum embeng_mode mode)
 	partitioned_free(b->partitioned);
 	b->partitioned = NULL;
 	b->mode = mode;
+	/* As a new one, it needs an input for each feature. Without memory it is grown at its use. */
+	batch_grow(b, false);
 }
 
 void embeng_batch_free(struct embeng_batch *b)

@@ -67,6 +67,14 @@ struct output {
 int batch_check(const struct embeng_batch *b, const struct output *outputs,
 		struct output *resolved);
 
+/*
+ * batch_grow() - give a batch that was made before tables were added the features that it lacks
+ * @empty: they have no samples until the program gives them some; false: they have no input
+ *
+ * Return: 0, -ENOMEM, or -EINVAL for a batch that is partitioned.
+ */
+int batch_grow(struct embeng_batch *b, bool empty);
+
 /* Sample of the id at @position of an input (for messages). */
 size_t input_sample(const struct input *input, size_t position);
 

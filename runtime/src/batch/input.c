@@ -31,21 +31,6 @@ int input_feature(const struct embeng_model *model, int feature, const struct fe
 	return 0;
 }
 
-struct input *input_begin(struct embeng_batch *b, int feature, const struct feature **f, int *code)
-{
-	if (!b) {
-		*code = fail(-EINVAL, "an input needs a batch; NULL was given");
-		return NULL;
-	}
-	*code = session_check(b->e, "embeng_batch");
-	if (!*code)
-		*code = input_feature(embeng_get_model(b->e), feature, f);
-	if (*code)
-		return NULL;
-	input_clear(&b->inputs[feature]);
-	return &b->inputs[feature];
-}
-
 int input_end(struct input *input, int code)
 {
 	struct embeng_error error = {.size = sizeof(error)};

@@ -218,7 +218,7 @@ static void give_stack(struct embeng_batch *b, const struct stack_input *s)
 	}
 }
 
-static int check_partitioned(const struct embeng_batch *b, const struct embeng_stacking *stacking,
+static int check_partitioned(struct embeng_batch *b, const struct embeng_stacking *stacking,
 			     const struct embeng_preprocessed *preprocessed)
 {
 	int ret;
@@ -227,6 +227,7 @@ static int check_partitioned(const struct embeng_batch *b, const struct embeng_s
 		return fail(-EINVAL, WHAT ": no batch");
 	ret = session_check(b->e, WHAT);
 	ret = ret ? ret : check_stacking(WHAT, b->e, stacking);
+	ret = ret ? ret : batch_grow(b, true);
 	if (ret)
 		return ret;
 	if (!preprocessed || preprocessed->stack_count != stacking->stack_count)

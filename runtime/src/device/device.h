@@ -38,6 +38,13 @@ struct device_fences {
 	int out; /* set when @wants_out; close-on-exec, and the caller closes it */
 };
 
+/* The argument of a MODEL_LOAD: its flags, EMBENG_CMD_EXTENDS or none, and the blob. */
+struct model_blob {
+	uint16_t flags;
+	void *bytes;
+	size_t length;
+};
+
 struct queue_config {
 	enum embeng_queue_kind kind;
 	uint32_t replica;
@@ -102,7 +109,7 @@ struct device_ops {
 	int (*queue_submit)(struct device *d, uint32_t queue, const struct embeng_cmd *cmd,
 			    uint32_t cq_head, struct device_fences *fences);
 	int (*fence_signalled)(struct device *d);
-	int (*queue_load)(struct device *d, uint32_t queue, const void *blob, uint64_t length,
+	int (*queue_load)(struct device *d, uint32_t queue, const struct model_blob *blob,
 			  uint64_t cookie);
 	bool (*run)(struct device *d, bool all);
 	void (*kick)(struct device *d);

@@ -95,7 +95,7 @@ int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *req
 	return ret;
 }
 
-int ring_load(struct ring *ring, const void *blob, uint64_t length, struct request *request)
+int ring_load(struct ring *ring, const struct model_blob *blob, struct request *request)
 {
 	struct device *validator = ring->queue.validator;
 	uint64_t cookie;
@@ -103,7 +103,7 @@ int ring_load(struct ring *ring, const void *blob, uint64_t length, struct reque
 
 	if (ret)
 		return ret;
-	ret = validator->ops->queue_load(validator, ring->queue.number, blob, length, cookie);
+	ret = validator->ops->queue_load(validator, ring->queue.number, blob, cookie);
 	if (!ret)
 		note_request(ring, cookie, request);
 	return ret;

@@ -42,7 +42,7 @@ int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *req
 int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request);
 
 /* Submits a MODEL_LOAD on a validated queue, whose driver copies the blob itself. */
-int ring_load(struct ring *ring, const void *blob, uint64_t length, struct request *request);
+int ring_load(struct ring *ring, const struct model_blob *blob, struct request *request);
 
 /* Takes all completions that have come. Return: true if there was at least one. */
 bool ring_reap(struct ring *ring);

@@ -56,6 +56,13 @@ struct embeng_model {
 
 struct embeng_model *model_copy(const struct embeng_model *model);
 
+/*
+ * extension.c: whether a model has all of an open one first, with their blobs. Return: 0, or -EINVAL
+ * with the sentence of embeng_add_tables().
+ */
+int model_check_extends(const struct embeng_model *larger, const void *blob,
+			const struct embeng_model *open, const void *open_blob);
+
 /* model_schedule.c */
 int model_schedules_copy(struct embeng_model *copy, const struct embeng_model *model);
 void model_schedules_free(struct embeng_model *model);

@@ -214,7 +214,7 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 	return 0;
 }
 
-int session_check_batch(const struct embeng *e, const struct embeng_batch *b, const char *call)
+int session_check_batch(const struct embeng *e, struct embeng_batch *b, const char *call)
 {
 	int ret = session_check(e, call);
 
@@ -224,6 +224,7 @@ int session_check_batch(const struct embeng *e, const struct embeng_batch *b, co
 		return fail(-EINVAL, "%s: %s", call,
 			    b ? "the batch was made for another handle" : "no batch given");
 	ret = session_check_replica(e, b->replica, call);
+	ret = ret ? ret : batch_grow(b, true);
 	return ret || b->mode != EMBENG_TRAIN ? ret : check_trains(e->model);
 }
 

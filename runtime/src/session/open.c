@@ -10,12 +10,9 @@
 #include <string.h>
 
 #include "../../../engine/kernels/kernels.h"
-#include "base/bits.h"
 #include "base/check.h"
 #include "device/name.h"
-#include "model/initializer.h"
-#include "blob_error.h"
-#include "rows.h"
+#include "session.h"
 #include "wait.h"
 
 #define TEXT_OF_VERSION(major, minor, patch) #major "." #minor "." #patch
@@ -37,108 +34,13 @@ void give_error(struct embeng_error *error)
 		embeng_last_error(error);
 }
 
-static int load_by_validator(struct embeng *e, const void *blob, size_t length)
-{
-	struct request request = {0};
-	int ret;
-
-	pthread_mutex_lock(&e->lock);
-	ret = ring_load(&e->transfer, blob, length, &request);
-	ret = ret ? ret : wait_done(e, &request, deadline_never());
-	if (ret)
-		ring_abandon(&e->transfer, &request);
-	ret = ret ? ret : session_aborted(e, &request);
-	pthread_mutex_unlock(&e->lock);
-	if (ret || !request.status)
-		return ret;
-	return blob_error(e->model, blob, length, &request.answer);
-}
-
-static int load_blob(struct embeng *e, const void *blob, size_t length)
-{
-	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
-	struct region region = {0};
-	struct embeng_cqe answer;
-	int ret;
-
-	if (e->transfer.queue.validator)
-		return load_by_validator(e, blob, length);
-	ret = region_alloc(e->device, &region, length);
-	if (ret)
-		return ret;
-	memcpy(region.data, blob, length);
-	cmd.desc = region_part(&region, 0, length);
-	pthread_mutex_lock(&e->lock);
-	ret = transfer_quietly(e, &cmd, &answer);
-	pthread_mutex_unlock(&e->lock);
-	if (!ret && answer.status)
-		ret = blob_error(e->model, blob, length, &answer);
-	if (region_free(e->device, &region) && !ret)
-		ret = -EIO;
-	return ret;
-}
-
-/* Fills rows whose start the blob cannot describe: parameters, and slots that start at random. */
-static int fill_new_table(struct embeng *e, int table)
-{
-	const struct table *t = &e->model->tables[table];
-	size_t rows = (size_t)t->rows;
-	int ret = 0;
-
-	/* Fresh tables hold zeros, and pages that nobody wrote cost nothing. */
-	if (t->initializer.kind != EMBENG_INIT_CONSTANT || bits(t->initializer.a))
-		ret = embeng_rows_fill(e, table, NULL, 0, rows, &t->initializer);
-
-	for (size_t s = 0; !ret && s < t->slot_count; s++) {
-		struct embeng_initializer start = slot_start(t, s);
-
-		if (start.kind != EMBENG_INIT_CONSTANT)
-			ret = embeng_rows_fill(e, table, model_slot_name(e->model, table, s + 1), 0,
-					       rows, &start);
-	}
-	return ret;
-}
-
-static int check_host_limit(const struct embeng *e)
-{
-	struct device *d = e->device;
-	char by[256] = "";
-	uint64_t most = d->ops->most ? d->ops->most(d, by) : UINT64_MAX;
-
-	return tables_limit_check(e->model, d->info.table_memory, most, by);
-}
-
-/* The blob's hash is the model's; the tables of an attached context stand already. */
-static int load_model(struct embeng *e, bool attached)
-{
-	size_t length;
-	void *blob;
-	int ret = embeng_model_blob(e->model, &blob, &length);
-
-	if (ret)
-		return ret;
-	memcpy(&e->model_hash, (char *)blob + offsetof(struct embeng_blob_header, hash),
-	       sizeof(e->model_hash));
-	if (!attached)
-		ret = check_host_limit(e);
-	if (!ret && !attached)
-		ret = load_blob(e, blob, length);
-	free(blob);
-	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++) {
-		ret = fill_new_table(e, (int)t);
-		if (!ret && e->model->tables[t].frozen)
-			ret = embeng_table_freeze(e, (int)t, true);
-	}
-	return ret;
-}
-
 static void destroy_handle(struct embeng *e)
 {
 	if (e->device) {
 		session_stop(e);
 		e->device->ops->close(e->device);
 	}
-	embeng_model_free(e->model);
+	session_free_models(e);
 	log_end(&e->log);
 	pthread_mutex_destroy(&e->grid);
 	pthread_mutex_destroy(&e->rows);
@@ -178,7 +80,7 @@ static int start_handle(struct embeng *e, const struct origin *from,
 	e->shared = !from->options;
 	ret = open_origin(e, from);
 	ret = ret ? ret : session_start(e);
-	return ret ? ret : load_model(e, e->shared);
+	return ret ? ret : session_load(e, e->shared);
 }
 
 static int new_handle(const struct origin *from, const struct embeng_model *model,

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "base/list.h"
+
 #define RING_LEAST 16u
 
 /* The steps of a replica that this handle does not feed: ahead of all others. */
@@ -156,6 +158,37 @@ int session_start(struct embeng *e)
 	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
 	for (uint32_t i = 0; !ret && !e->shared && i < e->replica_count; i++)
 		ret = session_start_replica(e, i);
+	return ret;
+}
+
+static int grow_slots(struct embeng *e, struct slot *slots, const struct embeng_model *larger)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && slots && i < e->slot_count; i++)
+		ret = slot_grow(&slots[i], larger);
+	return ret;
+}
+
+int session_grow(struct embeng *e, const struct embeng_model *larger)
+{
+	const struct embeng_model *m = e->model;
+	size_t features = m->feature_count + 1, more = larger->feature_count + 1;
+	int ret = list_grow(&e->outputs, features, more, sizeof(*e->outputs));
+
+	ret = ret ? ret
+		  : list_grow(&e->null_gradient_said, features, more,
+			      sizeof(*e->null_gradient_said));
+	ret = ret ? ret
+		  : list_grow(&e->frozen, m->table_count + 1, larger->table_count + 1,
+			      sizeof(*e->frozen));
+	for (uint32_t i = 0; !ret && i < e->depth; i++)
+		ret = list_grow(&e->agreed[i].rates, m->rate_count + 1, larger->rate_count + 1,
+				sizeof(*e->agreed[i].rates));
+	for (uint32_t i = 0; !ret && i < e->replica_count; i++) {
+		ret = grow_slots(e, e->replicas[i].training, larger);
+		ret = ret ? ret : grow_slots(e, e->replicas[i].serving, larger);
+	}
 	return ret;
 }
 

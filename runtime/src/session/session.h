@@ -81,10 +81,13 @@ struct agreed {
 
 struct embeng {
 	pthread_mutex_t lock;
-	uint32_t fork; /* constant, as all up to @slot_count */
-	struct embeng_model *model;
+	uint32_t fork;		    /* constant, as all up to @slot_count */
+	struct embeng_model *model; /* replaced by embeng_add_tables() alone, as @model_hash */
 	const struct kernel_ops *kernels; /* the best of this processor */
 	uint64_t model_hash;
+	struct embeng_model **replaced; /* [replaced_count], kept for embeng_get_model() */
+	size_t replaced_count;
+	size_t begun; /* tables of @model that have the rows that they begin with */
 	struct device *device;
 	uint32_t replica_count, depth, slot_count;
 	struct ring transfer;
@@ -122,12 +125,28 @@ struct embeng {
 int session_check(const struct embeng *e, const char *call);
 int session_check_replica(const struct embeng *e, uint32_t replica, const char *call);
 
+/*
+ * load.c: loads e->model, whose tables an @attached context has already. Then gives tables the rows that
+ * they begin with, where they have none yet. Without e->lock.
+ */
+int session_load(struct embeng *e, bool attached);
+int session_begin_tables(struct embeng *e);
+/* Gives the engine a blob. Return: 0 with the engine's @answer, or a negative errno. */
+int session_load_blob(struct embeng *e, const struct model_blob *blob, struct embeng_cqe *answer);
+/* Whether the device has memory for the tables of a model. */
+int session_check_limit(const struct embeng *e, const struct embeng_model *model);
+uint64_t blob_hash(const struct model_blob *blob);
+void session_free_models(struct embeng *e);
+
+/* Room for a model of more features, tables and rates. Return: 0, or -ENOMEM with all as it was. */
+int session_grow(struct embeng *e, const struct embeng_model *larger);
+
 /* Replicas of a shared context start with their first batch. */
 int session_start(struct embeng *e);
 void session_stop(struct embeng *e);
 int session_start_replica(struct embeng *e, uint32_t index);
 /* enqueue.c: 0, or an errno for a batch that is not this handle's, or cannot train. */
-int session_check_batch(const struct embeng *e, const struct embeng_batch *b, const char *call);
+int session_check_batch(const struct embeng *e, struct embeng_batch *b, const char *call);
 /* From now on others may feed the replicas that this handle has not fed yet. */
 void session_share(struct embeng *e);
 
@@ -272,6 +291,8 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 
 /* slot.c */
 int slot_init(struct embeng *e, struct slot *slot);
+/* Room in a slot for a larger model. Return: 0, or -ENOMEM. */
+int slot_grow(struct slot *slot, const struct embeng_model *larger);
 void slot_free(struct slot *slot);
 /* Closes the fence of a view, if it has one. */
 void fence_forget(struct slot *slot);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "batch/partitioned.h"
 
 int slot_init(struct embeng *e, struct slot *slot)
@@ -29,6 +30,23 @@ int slot_init(struct embeng *e, struct slot *slot)
 	    !slot->resolved || !slot->rates || !slot->arrays)
 		return fail(-ENOMEM, "no memory for the steps in flight");
 	return 0;
+}
+
+/* A list that is longer than it need be does no harm, so a failure half-way undoes nothing. */
+int slot_grow(struct slot *slot, const struct embeng_model *larger)
+{
+	size_t had = slot->e->model->feature_count + 1, n = larger->feature_count + 1;
+
+	if (list_grow(&slot->at, had, n, sizeof(*slot->at)) ||
+	    list_grow(&slot->elements, had, n, sizeof(*slot->elements)) ||
+	    list_grow(&slot->views, had, n, sizeof(*slot->views)) ||
+	    list_grow(&slot->placed, had, n, sizeof(*slot->placed)) ||
+	    list_grow(&slot->lengths, had, n, sizeof(*slot->lengths)) ||
+	    list_grow(&slot->resolved, had, n, sizeof(*slot->resolved)) ||
+	    list_grow(&slot->arrays, had, n, (ARRAYS + STACK_ARRAYS) * sizeof(*slot->arrays)))
+		return -ENOMEM;
+	return list_grow(&slot->rates, slot->e->model->rate_count + 1, larger->rate_count + 1,
+			 sizeof(*slot->rates));
 }
 
 void fence_forget(struct slot *slot)

@@ -42,6 +42,10 @@ int partition_check_batch(const char *what, const struct embeng *e, const struct
 {
 	int ret = session_check(e, what);
 
+	if (!ret && b && b->e == e && b->count != e->model->feature_count)
+		ret = fail(-EINVAL, "%s: the batch was made before tables were added; reset it",
+			   what);
+
 	if (ret)
 		return ret;
 	if (!b || b->e != e)

@@ -145,7 +145,7 @@ int accel_queue_create(struct device *d, const struct queue_config *config,
 void accel_queue_destroy(struct device *d, const struct device_queue *queue);
 int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd *cmd,
 		       uint32_t cq_head, struct device_fences *fences);
-int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,
+int accel_queue_load(struct device *d, uint32_t queue, const struct model_blob *blob,
 		     uint64_t cookie);
 
 /* fence.c: the list of syncobjs of a submit; accel_syncs_free() frees it. */

@@ -154,14 +154,15 @@ int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd
 	return fences ? submit_fenced(a, &arg, fences) : submit_command(a, &arg);
 }
 
-int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,
+int accel_queue_load(struct device *d, uint32_t queue, const struct model_blob *blob,
 		     uint64_t cookie)
 {
 	struct accel *a = accel_of(d);
 	struct embeng_accel_model_load load = {
 		.queue = queue,
-		.blob = (uint64_t)(uintptr_t)blob,
-		.length = length,
+		.flags = blob->flags,
+		.blob = (uint64_t)(uintptr_t)blob->bytes,
+		.length = blob->length,
 		.cookie = cookie,
 	};
 	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_MODEL_LOAD, &load);

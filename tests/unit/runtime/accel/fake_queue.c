@@ -115,7 +115,8 @@ static int submit(struct fake_file *f, const struct embeng_accel_submit *s)
 static int model_load(struct fake_file *f, const struct embeng_accel_model_load *l)
 {
 	struct region *region = &f->blobs[f->blob_count];
-	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD, .cookie = l->cookie};
+	struct embeng_cmd cmd = {
+		.opcode = EMBENG_OP_MODEL_LOAD, .flags = (uint16_t)l->flags, .cookie = l->cookie};
 	struct fake_queue *q = queue_of(f, l->queue);
 
 	if (is_taken(q)) {
