@@ -77,7 +77,7 @@ def run(command, tree, timeout=PATIENCE_S):
     return done.returncode, done.stdout
 
 
-TOLD_LINES = 20  # of the end of a failing test's output
+TOLD_LINES = 20  # a failing test's last lines
 
 
 def run_vectors(command, tree, timeout):

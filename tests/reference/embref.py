@@ -258,8 +258,8 @@ class Engine:
             batch.read()
             return
         now = {name: table.parameters for name, table in self.model.tables.items()}
-        for name, table in self.model.tables.items():
-            table.parameters = self.kept[1][name]
+        for name, parameters in self.kept[1].items():   # those that came later are as they are
+            self.model.tables[name].parameters = parameters
         batch.read()
         for name, table in self.model.tables.items():
             table.parameters = now[name]
@@ -383,6 +383,16 @@ class Engine:
             table.idle = idle[name]
         self.kept = None          # the next lookup sees what was restored
         self.updates = updates
+
+    def add_tables(self, tables, features):
+        """New tables begin as if they had been frozen until now."""
+        self._drain()
+        require(not any(rep.training or rep.queue for rep in self.replicas), "EBUSY",
+                "a step or a view is under way")
+        opened = len(self.model.tables)
+        self.model.add(tables, features, self.non_finite == "allow")
+        for table in list(self.model.tables.values())[opened:]:
+            table.idle = self.updates
 
     def reopen(self, engine, optimizer=True):
         """The same model, from its start; checkpoints stay."""

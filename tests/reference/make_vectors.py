@@ -16,6 +16,7 @@ import argparse
 import pathlib
 import sys
 
+import vecs_adding
 import vecs_checkpoint
 import vecs_config
 import vecs_dynamic
@@ -53,7 +54,7 @@ SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_
            vecs_settings, vecs_proto, vecs_rowwise, vecs_policies, vecs_serving, vecs_partition,
            vecs_quantization, vecs_stacking, vecs_hosts, vecs_config,
            vecs_keys, vecs_finite, vecs_frozen, vecs_looks, vecs_free, vecs_gradients, vecs_max,
-           vecs_dynamic)
+           vecs_dynamic, vecs_adding)
 OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto, vecs_rowwise)
 HERE = pathlib.Path(__file__).resolve().parent
 

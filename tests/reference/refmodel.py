@@ -162,17 +162,22 @@ class Feature:
 
 class Model:
     def __init__(self, tables, features, any_number=False):
-        self.tables = {}
+        self.tables, self.features = {}, {}
+        self.add(tables, features, any_number)
+
+    def add(self, tables, features, any_number):
+        """Tables and features behind those that are there; all of them or none."""
+        all_tables, all_features = dict(self.tables), dict(self.features)
         for spec in tables:
-            require(spec["name"] not in self.tables, "EEXIST",
+            require(spec["name"] not in all_tables, "EEXIST",
                     f"table {spec['name']} is there twice")
-            self.tables[spec["name"]] = table = Table(spec)
+            all_tables[spec["name"]] = table = Table(spec)
             table.check_numbers(spec, any_number)
-        self.features = {}
         for spec in features:
-            require(spec["name"] not in self.features, "EEXIST",
+            require(spec["name"] not in all_features, "EEXIST",
                     f"feature {spec['name']} is there twice")
-            self.features[spec["name"]] = Feature(spec, self.tables)
+            all_features[spec["name"]] = Feature(spec, all_tables)
+        self.tables, self.features = all_tables, all_features
 
     def table(self, name):
         require(name in self.tables, "ENOENT", f"no table {name}")

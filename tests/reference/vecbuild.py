@@ -210,6 +210,13 @@ class Vector:
     def restore(self, folder="a", error=None):
         self._step("restore", {"dir": folder}, lambda: self.engine.restore(folder), error)
 
+    def add_tables(self, tables=(), features=(), error=None):
+        tables, features = list(tables), list(features)
+        body = {**({"tables": tables} if tables else {}),
+                **({"features": features} if features else {})}
+        self._step("add_tables", body, lambda: self.engine.add_tables(
+            copy.deepcopy(tables), copy.deepcopy(features)), error)
+
     def reopen(self, optimizer=True, error=None, **engine):
         body = {**({"engine": engine} if engine else {}),
                 **({} if optimizer else {"optimizer": False})}

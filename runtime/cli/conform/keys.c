@@ -145,6 +145,12 @@ static const struct key expect_gradients_keys[] = {
 	{0},
 };
 
+static const struct key add_tables_keys[] = {
+	{"tables", TYPE_OBJECTS, OPTIONAL, table_keys},
+	{"features", TYPE_OBJECTS, OPTIONAL, feature_keys},
+	{0},
+};
+
 static const struct key discard_keys[] = {
 	{"replica", TYPE_INTEGER, OPTIONAL, NULL},
 	{0},
@@ -263,6 +269,7 @@ const struct key step_verbs[] = {
 	{"save", TYPE_OBJECT, OPTIONAL, folder_keys},
 	{"restore", TYPE_OBJECT, OPTIONAL, folder_keys},
 	{"reopen", TYPE_OBJECT, OPTIONAL, reopen_keys},
+	{"add_tables", TYPE_OBJECT, OPTIONAL, add_tables_keys},
 	{"expect_config", TYPE_CONFIG, OPTIONAL, NULL},
 	{"expect_stats", TYPE_OBJECT, OPTIONAL, expect_stats_keys},
 	{"freeze", TYPE_OBJECT, OPTIONAL, freeze_keys},

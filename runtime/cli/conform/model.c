@@ -136,10 +136,9 @@ static int set_vector_engine(struct run *r, struct embeng_model *model, const st
 	return err ? run_library(r, err) : 0;
 }
 
-int model_fill(struct run *r, const struct json *features, bool optimizer,
-	       struct embeng_model *model)
+static int add_all(struct run *r, const struct json *tables, const struct json *features,
+		   bool optimizer, struct embeng_model *model)
 {
-	const struct json *tables = member(r->vector, "tables");
 	int err = 0;
 
 	for (size_t i = 0; !err && i < list_length(tables); i++)
@@ -147,6 +146,17 @@ int model_fill(struct run *r, const struct json *features, bool optimizer,
 	for (size_t i = 0; !err && i < list_length(features); i++)
 		err = add_vector_feature(r, model, json_at(features, i));
 	return err;
+}
+
+int model_fill(struct run *r, const struct json *features, bool optimizer,
+	       struct embeng_model *model)
+{
+	return add_all(r, member(r->vector, "tables"), features, optimizer, model);
+}
+
+int model_add(struct run *r, const struct json *step, bool optimizer, struct embeng_model *model)
+{
+	return add_all(r, member(step, "tables"), member(step, "features"), optimizer, model);
 }
 
 int model_build(struct run *r, const struct json *engine, bool optimizer,

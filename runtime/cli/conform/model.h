@@ -8,6 +8,9 @@
 int model_fill(struct run *r, const struct json *features, bool optimizer,
 	       struct embeng_model *model);
 
+/* Adds the tables and features of a step. 0 or a negative errno. */
+int model_add(struct run *r, const struct json *step, bool optimizer, struct embeng_model *model);
+
 /* Adds the vector's tables and features to an empty @model. 0 or a negative errno. */
 int model_build(struct run *r, const struct json *engine, bool optimizer,
 		struct embeng_model *model);

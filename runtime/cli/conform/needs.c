@@ -80,6 +80,13 @@ static void table_needs(struct json_object *lacks, const struct json *table)
 		need_capability(lacks, "quantization");
 }
 
+static void visit_elements(struct json_object *lacks, const struct json *list,
+			   void (*needs)(struct json_object *lacks, const struct json *element))
+{
+	for (size_t i = 0; i < list_length(list); i++)
+		needs(lacks, json_at(list, i));
+}
+
 static void step_needs(struct json_object *lacks, const struct json *step)
 {
 	for (size_t i = 0; i < sizeof(verb_needs) / sizeof(verb_needs[0]); i++) {
@@ -87,13 +94,7 @@ static void step_needs(struct json_object *lacks, const struct json *step)
 			need_capability(lacks, verb_needs[i].capability);
 	}
 	engine_needs(lacks, member(member(step, "reopen"), "engine"));
-}
-
-static void visit_elements(struct json_object *lacks, const struct json *list,
-			   void (*needs)(struct json_object *lacks, const struct json *element))
-{
-	for (size_t i = 0; i < list_length(list); i++)
-		needs(lacks, json_at(list, i));
+	visit_elements(lacks, member(member(step, "add_tables"), "tables"), table_needs);
 }
 
 static void need_named(struct json_object *lacks, const struct json *name)

@@ -74,13 +74,13 @@ static int fill_table_slots(struct run *r, struct embeng *e, int table, const st
 	return 0;
 }
 
-static int fill_tables(struct run *r, struct embeng *e, bool optimizer)
+int run_fill_tables(struct run *r, struct embeng *e, const struct json *tables, int first,
+		    bool optimizer)
 {
-	const struct json *tables = member(r->vector, "tables");
 	int err = 0;
 
 	for (size_t i = 0; !err && i < list_length(tables); i++)
-		err = fill_table_slots(r, e, (int)i, json_at(tables, i), optimizer);
+		err = fill_table_slots(r, e, first + (int)i, json_at(tables, i), optimizer);
 	return err;
 }
 
@@ -126,7 +126,7 @@ int run_open(struct run *r, const struct json *engine, bool optimizer)
 	if (!err)
 		err = open_vector_device(r, engine, model, &e);
 	if (!err)
-		err = fill_tables(r, e, optimizer);
+		err = run_fill_tables(r, e, member(r->vector, "tables"), 0, optimizer);
 	if (!err) {
 		shapes = calloc(embeng_model_feature_count(model) + 1, sizeof(*shapes));
 		if (!shapes)
@@ -141,6 +141,8 @@ int run_open(struct run *r, const struct json *engine, bool optimizer)
 	r->model = model;
 	r->e = e;
 	r->shapes = shapes;
+	r->opened = engine;
+	r->trains = optimizer;
 	return 0;
 }
 
@@ -149,7 +151,10 @@ void run_close(struct run *r)
 	embeng_close(r->e);
 	embeng_model_free(r->model);
 	free(r->shapes);
+	free(r->added);
 	r->e = NULL;
 	r->model = NULL;
 	r->shapes = NULL;
+	r->added = NULL;
+	r->added_count = 0;
 }

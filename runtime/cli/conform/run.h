@@ -39,6 +39,9 @@ size_t shape_elements(const struct output_shape *shape);
 
 /**
  * struct run - a vector that is being run
+ * @opened: engine options that the device was opened with, or NULL
+ * @trains: it was opened with the vector's optimizers
+ * @added: steps that added tables since then, in their order
  * @scratch: folder for checkpoints, made when it is first needed, or NULL
  * @text: sentence of the last call that failed
  * @failure: feature, element and numbers of the last step with a wrong result
@@ -49,6 +52,10 @@ struct run {
 	struct embeng_model *model;
 	struct embeng *e;
 	struct output_shape *shapes;
+	const struct json *opened;
+	bool trains;
+	const struct json **added;
+	size_t added_count;
 	char *scratch;
 	char text[RUN_TEXT];
 	struct json_object *failure;
@@ -78,6 +85,9 @@ struct json_object *run_new_failure(struct run *r);
  */
 int run_open(struct run *r, const struct json *engine, bool optimizer);
 void run_close(struct run *r);
+/* Writes the rows and slots of a list of tables, the first of which is table @first of the engine. */
+int run_fill_tables(struct run *r, struct embeng *e, const struct json *tables, int first,
+		    bool optimizer);
 
 struct arrays;
 
@@ -103,6 +113,7 @@ int step_expect_config(struct run *r, const struct json *body);
 int step_save(struct run *r, const struct json *body);
 int step_restore(struct run *r, const struct json *body);
 int step_reopen(struct run *r, const struct json *body);
+int step_add_tables(struct run *r, const struct json *body);
 
 /* Reads the replica of a step. Return: 0 or -ERANGE. */
 int step_replica(struct run *r, const struct json *body, uint32_t *replica);

@@ -185,12 +185,6 @@ static int compare_rows(struct run *r, const struct reading *what, const struct 
 	return err ? err : comparison_end(&comparison, r, "table", what->name, shape, 2);
 }
 
-/* The vector's own entry of a table: the library has the names in the same order. */
-static const struct json *table_spec(struct run *r, int table)
-{
-	return json_at(member(r->vector, "tables"), (size_t)table);
-}
-
 static int find_model_table(struct run *r, const char *name)
 {
 	int table = embeng_model_table(r->model, name);
@@ -200,7 +194,8 @@ static int find_model_table(struct run *r, const char *name)
 
 static int step_expect_table(struct run *r, const struct json *body)
 {
-	const struct json *rows = member(body, "rows"), *spec;
+	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
+	const struct json *rows = member(body, "rows");
 	struct reading what = {
 		.name = text_member(body, "table", ""),
 		.slot = text_member(body, "slot", "parameters"),
@@ -212,11 +207,11 @@ static int step_expect_table(struct run *r, const struct json *body)
 	what.table = find_model_table(r, what.name);
 	if (what.table < 0)
 		return what.table;
-	spec = table_spec(r, what.table);
-	what.dim = (size_t)integer_member(spec, "dim", 0);
+	embeng_model_get_table(r->model, (size_t)what.table, &table);
+	what.dim = (size_t)table.dim;
 	if (embeng_model_slot_width(r->model, what.table, what.slot) > 0)
 		what.dim = (size_t)embeng_model_slot_width(r->model, what.table, what.slot);
-	what.count = rows ? list_length(rows) : (size_t)integer_member(spec, "vocabulary_size", 0);
+	what.count = rows ? list_length(rows) : (size_t)table.vocabulary_size;
 	shape[0] = (int64_t)what.count;
 	shape[1] = (int64_t)what.dim;
 	if (json_is(what.values, JSON_ARRAY) && !nested_has_shape(what.values, shape, 2))
@@ -309,6 +304,7 @@ static const struct {
 	{"save", step_save},
 	{"restore", step_restore},
 	{"reopen", step_reopen},
+	{"add_tables", step_add_tables},
 };
 
 int step_run(struct run *r, const char *verb, const struct json *body)
