@@ -794,9 +794,11 @@ struct embeng_gradient_norms {
  * and is told. Replicas of other processes have norms of their own; where no row is touched by two
  * of them, the squares add up.
  *
- * Only ids and gradients are read, so no step is waited for. Thread-safe, but each batch is one
- * thread's at a time. Return: 0, -EINVAL, -ERANGE (an id or a weight that the engine would refuse),
- * -ENOTSUP (gradients of a feature whose table has the combiner max), -ENOMEM.
+ * Only ids and gradients are read, so no step is waited for, but where the combiner of a feature's table
+ * is max: there the gradients go to the rows that hold the largest numbers, and these are read, as by
+ * embeng_rows_read(), as they are now. Thread-safe, but each batch is one thread's at a time.
+ * Return: 0, -EINVAL, -ERANGE (an id or a weight that the engine would refuse), -ENOMEM, where
+ * rows are read as embeng_rows_read().
  */
 EMBENG_API int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
 				    const struct embeng_gradients *const *gradients, size_t count,

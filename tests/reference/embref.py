@@ -226,6 +226,7 @@ class Engine:
         lookups = self._lookups(features, True)
         flat = self._gradients(Batch(lookups, 0), gradients)
         self._drain()
+        Batch(lookups, 0).hold()
         return (table_norms(self.model, lookups, flat),
                 {name: weight_gradients(lookups[name], flat[name]) for name in weighted})
 

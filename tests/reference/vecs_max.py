@@ -257,6 +257,40 @@ def refused():
     yield v
 
 
+def told():
+    """Norms go by who holds the numbers of the rows as they are now."""
+    for name, more in (("plain", {}), ("by_frequency", {"optimizer": sgd(scale_by_frequency=True)}),
+                       ("quantized", {"quantization": FIVE}),
+                       ("zero", {"out_of_range": "zero"}), ("drop", {"out_of_range": "drop"}),
+                       ("clamp", {"out_of_range": "clamp"})):
+        given = BAGS + ([[9, 1], [8], [-1, 5, 9]] if "out_of_range" in more else [])
+        v = model(f"told_{name}", "The norm of gradients that go to the holders alone, before and after "
+                  "a step that makes others hold.", more.pop("optimizer", None), **more)
+        for seed in (1, 2):
+            v.told({"f": ragged(given)}, {"f": nested(numbers(3 * len(given), seed), [len(given), 3])})
+            v.train({"f": ragged(given)}, seed=seed)
+        yield v
+    v = Vector("max_told_model", "Features of one table, a sequence, a dense input, a table of sums, a "
+               "frozen one.",
+               [table(rows=8, dim=3, combiner="max", initial=ROWS, optimizer=adagrad(0.25)),
+                table("u", rows=6, dim=2, combiner="sum"),
+                table("w", rows=6, dim=2, combiner="max", frozen=True)],
+               [feature(), feature("g"), feature("q", max_sequence_length=2), feature("d"),
+                feature("i", "u"), feature("k", "w")])
+    batch = {"f": ragged([[1, 2, 3], [4, 1], []]), "g": ragged([[2, 3, 5, 2]]),
+             "q": ragged([[1, 2, 3], [5]]), "d": dense([3, 4]), "i": ragged([[1, 2]]),
+             "k": ragged([[1, 2]])}
+    gradients = {"f": nested(numbers(9, 1), [3, 3]), "g": nested(numbers(3, 2), [1, 3]),
+                 "q": nested(numbers(12, 3), [2, 2, 3]), "d": nested(numbers(6, 4), [2, 3]),
+                 "i": nested(numbers(2, 5), [1, 2]), "k": nested(numbers(2, 6), [1, 2])}
+    v.told(batch, gradients)
+    v.update(batch, gradients)
+    v.told(batch, {**gradients, "g": None})
+    v.told({**batch, "f": ragged([[1, 8]])}, {**gradients, "f": [[1, 2, 3]]},
+           error={"errno": "ERANGE", "contains": ["f", "8"]})
+    yield v
+
+
 def serving():
     v = model("serving", "The lookup on the CPU: forms, pruned ids, empty bags and sequences.")
     v.serve({"f": ragged(BAGS)})
@@ -288,5 +322,5 @@ def checkpoints():
 
 def vectors():
     for part in (bags, touched, settings, policies, not_finite, steps, replicas, dims, hot_row,
-                 refused, serving, checkpoints):
+                 refused, told, serving, checkpoints):
         yield from part()

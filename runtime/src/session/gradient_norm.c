@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The L2 norm of what a step's gradients sum up to, row by row, and the first gradient that is not
- * finite. Ids and gradients are all that it takes: no row is read and no device is asked, so it is
- * computed here, in f64 and by one thread, and has the same bits everywhere.
+ * finite. Ids and gradients are all that it takes, but for tables whose combiner is max, whose rows say
+ * who gets a gradient. It is computed here, in f64 and by one thread, and has the same bits
+ * everywhere.
  *
  * Batches and gradients are the caller's. Memory lives for one table at a time.
  */
@@ -20,6 +21,8 @@ struct norm_call {
 	struct embeng *e;
 	struct given_gradients *parts;
 	size_t count;
+	struct held_bags *held; /* [held_count], by part and then by feature */
+	size_t held_count;
 };
 
 /* Whether the update touches rows of @table for a feature; without gradients they get zeros. */
@@ -30,6 +33,23 @@ static bool touches_table(const struct norm_call *call, size_t part, size_t feat
 	return (size_t)e->model->features[feature].table == table &&
 	       (session_gradient(e, call->parts[part].g, feature) ||
 		!session_leaves_alone(e, feature));
+}
+
+/* A feature of a part with gradients whose rows have holders. */
+static bool is_held(const struct norm_call *call, size_t part, uint32_t feature)
+{
+	const struct given_gradients *given = &call->parts[part];
+
+	return holders_are_wanted(given->b, feature) &&
+	       session_gradient(call->e, given->g, feature);
+}
+
+static const uint32_t *holders_of(const struct norm_call *call, size_t part, uint32_t feature)
+{
+	for (size_t i = 0; i < call->held_count; i++)
+		if (call->held[i].b == call->parts[part].b && call->held[i].feature == feature)
+			return call->held[i].holders;
+	return NULL;
 }
 
 static size_t most_touches(const struct norm_call *call, size_t table)
@@ -56,7 +76,7 @@ static int list_table(const struct norm_call *call, size_t table, struct touch *
 			if (touches_table(call, k, f, table))
 				ret = touches_list(part->b, f,
 						   session_gradient(call->e, part->g, f),
-						   to + *count, &n);
+						   holders_of(call, k, f), to + *count, &n);
 			*count += n;
 		}
 	}
@@ -73,10 +93,12 @@ static size_t add_row(const struct table *t, const struct touch *touches, size_t
 	memset(sum, 0, dim * sizeof(*sum));
 	for (; n < count && touches[n].row == touches->row; n++) {
 		const float *gradient = touches[n].gradient;
+		const uint32_t *holders = touches[n].holders;
 		double gain = touches[n].gain;
 
 		for (size_t c = 0; gradient && c < dim; c++)
-			sum[c] += gain * gradient[c];
+			if (!holders || holders[c] == touches[n].place)
+				sum[c] += gain * gradient[c];
 	}
 	share = t->optimizer.scale_by_frequency ? 1 / (double)n : 1;
 	for (size_t c = 0; c < dim; c++) {
@@ -178,6 +200,25 @@ static int compute_norms(const struct norm_call *call, const struct embeng_gradi
 	return 0;
 }
 
+static int find_holders(struct norm_call *call)
+{
+	const struct embeng *e = call->e;
+	size_t most = 0;
+
+	for (size_t k = 0; k < call->count; k++)
+		for (uint32_t f = 0; f < e->model->feature_count; f++)
+			most += is_held(call, k, f);
+	call->held = calloc(most + 1, sizeof(*call->held));
+	if (!call->held)
+		return fail(-ENOMEM, CALL ": no memory for the bags of %zu features", most);
+	for (size_t k = 0; k < call->count; k++)
+		for (uint32_t f = 0; f < e->model->feature_count; f++)
+			if (is_held(call, k, f))
+				call->held[call->held_count++] = (struct held_bags){
+					.b = call->parts[k].b, .feature = f};
+	return holders_find(call->e, CALL, call->held, call->held_count);
+}
+
 static int open_parts(struct norm_call *call, struct embeng_batch *const *batches,
 		      const struct embeng_gradients *const *gradients, size_t count)
 {
@@ -196,6 +237,8 @@ static void close_parts(struct norm_call *call)
 	for (size_t k = 0; k < call->count; k++)
 		touches_close(&call->parts[k]);
 	free(call->parts);
+	holders_free(call->held, call->held_count);
+	free(call->held);
 }
 
 static int check_norms(const struct embeng *e, struct embeng_batch *const *batches,
@@ -232,6 +275,7 @@ int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
 		return fail(-ENOMEM, CALL ": no memory for the norms of %zu tables",
 			    e->model->table_count);
 	ret = open_parts(&call, batches, gradients, count);
+	ret = ret ? ret : find_holders(&call);
 	ret = ret ? ret : compute_norms(&call, norms, squares, norms);
 	close_parts(&call);
 	free(squares);

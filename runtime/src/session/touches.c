@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../../engine/f32.h"
+#include "../../../engine/kernels/kernels.h"
 #include "../../../engine/kernels/root.h"
 #include "base/bits.h"
 #include "batch/input.h"
@@ -171,6 +172,7 @@ struct touching {
 	uint32_t feature;
 	uint64_t dim;
 	const float *gradient;
+	const uint32_t *holders;
 	struct touch *to;
 	size_t count;
 };
@@ -179,8 +181,9 @@ static void add_touch(struct touching *t, uint64_t row, uint64_t output, double 
 		      uint64_t place)
 {
 	const float *gradient = t->gradient ? t->gradient + output * t->dim : NULL;
+	const uint32_t *holders = t->holders ? t->holders + output * t->dim : NULL;
 
-	t->to[t->count++] = (struct touch){row, gradient, gain, place};
+	t->to[t->count++] = (struct touch){row, gradient, gain, place, holders};
 }
 
 /* Return: 0, or an errno. */
@@ -249,15 +252,9 @@ static int list_pooled(struct touching *t, size_t sample, size_t first, size_t e
 static int list_bags(struct touching *t)
 {
 	const struct input *in = &t->b->inputs[t->feature];
-	const struct feature *f = &t->b->e->model->features[t->feature];
 	size_t first, end;
 	int ret = 0;
 
-	if (f->largest && in->pooled && t->gradient)
-		return fail(-ENOTSUP,
-			    "feature %s: its table's combiner is max, and which rows get its "
-			    "gradient is known only to the device that looked them up",
-			    f->name);
 	for (size_t s = 0; !ret && s < in->samples; s++) {
 		ret = touches_bag(t->b, t->feature, s, &first, &end);
 		/* Bags that overlap would be more ids than there is room for. */
@@ -281,7 +278,7 @@ static void touch_item(void *arg, const struct partitioned_item *item)
 }
 
 int touches_list(const struct embeng_batch *b, uint32_t feature, const float *gradient,
-		 struct touch *to, size_t *count)
+		 const uint32_t *holders, struct touch *to, size_t *count)
 {
 	const struct embeng_model *m = b->e->model;
 	struct touching t = {
@@ -289,6 +286,7 @@ int touches_list(const struct embeng_batch *b, uint32_t feature, const float *gr
 		.feature = feature,
 		.dim = (uint64_t)m->tables[m->features[feature].table].dim,
 		.gradient = gradient,
+		.holders = holders,
 		.to = to,
 	};
 	int ret = 0;
@@ -308,6 +306,12 @@ int touches_list(const struct embeng_batch *b, uint32_t feature, const float *gr
 	}
 	*count = t.count;
 	return ret;
+}
+
+void touches_quantization(const struct table *t, struct kernel_quantization *q)
+{
+	kernel_quantization_set(q, (uint32_t)t->quantization.num_buckets,
+				bits(t->quantization.lower), bits(t->quantization.upper));
 }
 
 static void sort_digit(const struct touch *from, struct touch *to, size_t count, unsigned int shift)

@@ -28,12 +28,15 @@ struct given_gradients {
  * @gradient: [dim], the gradient of the id's sample, or of its position in a sequence; NULL: zeros
  * @gain: the factor of the row in the activation
  * @place: position of the id in its input
+ * @holders: [dim], NULL but for bags of the combiner max: the place that alone gets each column's
+ *	gradient
  */
 struct touch {
 	uint64_t row;
 	const float *gradient;
 	double gain;
 	uint64_t place;
+	const uint32_t *holders;
 };
 
 /* Checks sizes and forms, as an update does. Return: 0, or an errno; touches_close() either way. */
@@ -45,11 +48,36 @@ void touches_close(struct given_gradients *given);
 size_t touches_most(const struct embeng_batch *b, uint32_t feature);
 
 /*
- * Lists the ids of a feature that read rows, in their order. @gradient: the feature's, or NULL; @to: room
- * for touches_most(). Return: 0, -EINVAL (offsets), -ERANGE (id, weight), -ENOTSUP (combiner max).
+ * Lists the ids of a feature that read rows, in their order. @gradient: the feature's, or NULL;
+ * @holders: [samples][dim] of bags of the combiner max, otherwise NULL; @to: room for touches_most().
+ * Return: 0, -EINVAL (offsets), -ERANGE (id, weight).
  */
 int touches_list(const struct embeng_batch *b, uint32_t feature, const float *gradient,
-		 struct touch *to, size_t *count);
+		 const uint32_t *holders, struct touch *to, size_t *count);
+
+/**
+ * struct held_bags - the bags of a feature whose table's combiner is max
+ * @b: their batch
+ * @feature: the feature
+ * @holders: out, [samples][dim]: position in its input of the id whose row has the largest number of a
+ *	column, the first of several; holders_free() frees it
+ */
+struct held_bags {
+	const struct embeng_batch *b;
+	uint32_t feature;
+	uint32_t *holders;
+};
+
+/* holders.c: finds the holders of all @bags in the rows of one moment. Return: 0, or an errno. */
+int holders_find(struct embeng *e, const char *call, struct held_bags *bags, size_t count);
+void holders_free(struct held_bags *bags, size_t count);
+
+/* holders.c: whether a feature of a batch has such bags. */
+bool holders_are_wanted(const struct embeng_batch *b, uint32_t feature);
+
+struct kernel_quantization;
+/* How lookups see the rows of a table with quantization. */
+void touches_quantization(const struct table *t, struct kernel_quantization *q);
 
 /* Sorts by row; those of one row keep their order. @room: for as many; @rows: of the table. */
 void touches_sort(struct touch *touches, struct touch *room, size_t count, uint64_t rows);

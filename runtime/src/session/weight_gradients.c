@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "../../../engine/kernels/kernels.h"
-#include "base/bits.h"
 #include "batch/input.h"
 #include "rows.h"
 #include "touches.h"
@@ -103,16 +102,10 @@ static int prepare_feature(struct weigh_call *call, uint32_t f)
 		return fail(-ENOMEM, CALL ": feature %s: no memory for %zu ids",
 			    call->e->model->features[f].name, ids);
 	/* Without gradients all are zeros, but the ids are checked all the same. */
-	ret = touches_list(b, f, gradient, w->touches, &w->count);
+	ret = touches_list(b, f, gradient, NULL, w->touches, &w->count);
 	if (!gradient)
 		w->count = 0;
 	return ret;
-}
-
-static void make_kernel_quantization(const struct table *t, struct kernel_quantization *q)
-{
-	kernel_quantization_set(q, (uint32_t)t->quantization.num_buckets,
-				bits(t->quantization.lower), bits(t->quantization.upper));
 }
 
 /* A row as lookups of a quantized table see it. */
@@ -158,7 +151,7 @@ static int multiply_feature(const struct weigh_call *call, struct weighing *w, c
 	float *seen = NULL;
 
 	if (t->quantization.num_buckets) {
-		make_kernel_quantization(t, &q);
+		touches_quantization(t, &q);
 		seen = reallocarray(NULL, dim, sizeof(*seen));
 		if (!seen)
 			return fail(-ENOMEM, CALL ": no memory for a row of table %s", t->name);

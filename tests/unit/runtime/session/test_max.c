@@ -4,6 +4,7 @@
  * every way to look rows up gives the same bits, steps of long bags and hot rows give the same rows
  * for any number of cores and in each kernel variant, and what max does not take is refused.
  */
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -228,24 +229,30 @@ START_TEST(every_lookup_gives_the_same_bits)
 }
 END_TEST
 
-/* Only the device knows who holds a number, and there are no weights. */
-START_TEST(norms_and_weight_gradients_are_refused)
+/* Row 2 holds both numbers of the first bag, row 3 those of the second. There are no weights. */
+START_TEST(norms_of_holders)
 {
 	struct embeng *e = open_small(
 		&(struct shape){.combiner = EMBENG_MAX, .optimizer = embeng_sgd(1)});
-	const int64_t ids[] = {1, 2}, length = 2;
-	const float gradient[] = {1, 1}, *features[] = {gradient};
-	const size_t elements[] = {2}, counts[] = {2};
-	float weights[2], *outputs[] = {weights};
+	const int64_t ids[] = {1, 2, 3, 2}, lengths[] = {2, 2};
+	const float gradient[] = {1, 2, 5, 6}, *features[] = {gradient};
+	const size_t elements[] = {4}, counts[] = {4};
+	float weights[4], *outputs[] = {weights}, rows[8], low[] = {-9, -9, -9, -9};
 	struct embeng_gradients g = {
 		.size = sizeof(g), .count = 1, .features = features, .elements = elements};
 	const struct embeng_gradients *parts[] = {&g};
 	struct embeng_gradient_norms norms = {.size = sizeof(norms)};
 	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, 0);
 
-	ck_assert_int_eq(embeng_batch_ragged(b, 0, EMBENG_I64, ids, 2, &length, 1, NULL, 0), 0);
-	ck_assert_int_eq(embeng_gradient_norm(e, &b, parts, 1, &norms), -ENOTSUP);
-	expect_text("feature f: its table's combiner is max");
+	ck_assert_int_eq(embeng_batch_ragged(b, 0, EMBENG_I64, ids, 4, lengths, 2, NULL, 0), 0);
+	ck_assert_int_eq(embeng_gradient_norm(e, &b, parts, 1, &norms), 0);
+	ck_assert(norms.norm == sqrt(1 + 4 + 25 + 36));
+	/* Row 2 holds all once row 3 is low, and its gradients add up. */
+	ck_assert_int_eq(embeng_rows_write(e, 0, NULL, &ids[2], 1, low), 0);
+	ck_assert_int_eq(embeng_gradient_norm(e, &b, parts, 1, &norms), 0);
+	ck_assert(norms.norm == sqrt(6 * 6 + 8 * 8));
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), 0);
+	ck_assert(rows[6] == -9.0f);
 	ck_assert_int_eq(embeng_weight_gradients(e, b, &g, outputs, counts, 1), -EINVAL);
 	expect_text("feature f: its table's combiner is max, which takes no weights");
 	embeng_batch_free(b);
@@ -302,5 +309,5 @@ START_TEST(tells_its_seed)
 END_TEST
 
 RUN_SUITE("max", tells_its_seed, the_same_bits_everywhere, holders_are_those_of_the_lookup,
-	  every_lookup_gives_the_same_bits, weights_are_refused,
-	  norms_and_weight_gradients_are_refused, an_older_device_is_named)
+	  every_lookup_gives_the_same_bits, weights_are_refused, norms_of_holders,
+	  an_older_device_is_named)
