@@ -200,7 +200,7 @@ static int compute_norms(const struct norm_call *call, const struct embeng_gradi
 	return 0;
 }
 
-static int find_holders(struct norm_call *call)
+static int find_step_holders(struct norm_call *call)
 {
 	const struct embeng *e = call->e;
 	size_t most = 0;
@@ -275,7 +275,7 @@ int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
 		return fail(-ENOMEM, CALL ": no memory for the norms of %zu tables",
 			    e->model->table_count);
 	ret = open_parts(&call, batches, gradients, count);
-	ret = ret ? ret : find_holders(&call);
+	ret = ret ? ret : find_step_holders(&call);
 	ret = ret ? ret : compute_norms(&call, norms, squares, norms);
 	close_parts(&call);
 	free(squares);
