@@ -68,7 +68,8 @@ CARRIED = {"chaos": ("tests/vm/chaos.sh", "tests/vm/tap.sh", "build/tests/vm/vm-
 WRAPPERS = ("debug",)
 SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
 KERNELS = ["stock", "newest"]
-JOBS = 2
+# A script waits half of its time, so that three machines share two processors.
+JOBS = 3
 MACHINE_GIB = 1.5  # memory that one virtual machine takes: its own, and QEMU's beside it
 # make check runs these on the newest kernel: the driver, the emulator, and the rule for its node.
 ON_NEWEST = ["driver", "emulator", "udev"]
@@ -249,7 +250,7 @@ def jobs_for(wanted):
     """As many machines at a time as there is memory for; fewer than wanted are told of."""
     with open("/proc/meminfo", encoding="ascii") as file:
         free = int(re.search(r"MemAvailable: *(\d+)", file.read()).group(1)) / 2**20
-    jobs = max(1, min(wanted, len(os.sched_getaffinity(0)), int(free / MACHINE_GIB)))
+    jobs = max(1, min(wanted, len(os.sched_getaffinity(0)) + 1, int(free / MACHINE_GIB)))
     if jobs < wanted:
         print(f"vm.py: {jobs} virtual machine at a time, not {wanted}: {free:.1f} GiB of memory "
               f"are free, {len(os.sched_getaffinity(0))} processors", flush=True)
