@@ -271,7 +271,8 @@ EMBENG_API int embeng_info(struct embeng *e, struct embeng_device_info *info);
  * tables begin as those of a handle that is opened, with no step of their optimizer behind them.
  * Features of new and of old tables may be added. From now on activations, gradients and outputs
  * have an item for each of them. Batches that were made before can be used: they have no samples of
- * the new features, until they are given some; embeng_batch_reset() makes them like new ones.
+ * the new features, until they are given some; embeng_batch_reset() makes them like new ones. Stackings
+ * and profiles (embeng/stacking.h, embeng/profile.h) are of the model of before, and are made anew.
  *
  * As with embeng_close(), no other call on @e may be under way. No step may be, either: views are
  * answered and released, and no batch is enqueued. Checkpoints that were written before lack the new
