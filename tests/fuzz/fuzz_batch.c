@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "../unit/support/failing_alloc.h"
+#include "../../runtime/src/model/model.h"
 #include "arrays.h"
 
 #define ACTIONS 24
@@ -283,6 +284,46 @@ static void act(struct target *t, struct fuzz *f)
 	}
 }
 
+/* Steps that only the program keeps open. */
+static void end_steps(struct target *t)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (t->views[i].size)
+			embeng_release(t->e, &t->views[i]);
+	for (uint32_t r = 0; r < BATCH_REPLICAS; r++) {
+		struct embeng_activations a = {.size = sizeof(a)};
+
+		while (!embeng_discard(t->e, r, 0))
+			;
+		while (!embeng_dequeue(t->e, r, 0, &a)) {
+			if (a.mode == EMBENG_INFERENCE)
+				embeng_release(t->e, &a);
+			else
+				embeng_discard(t->e, r, 0);
+		}
+	}
+}
+
+/* Batches of before have a feature less, and are used all the same. */
+static void add_feature(struct target *t)
+{
+	struct embeng_batch *second = embeng_batch_new(t->e, EMBENG_INFERENCE, 0);
+	struct embeng_model *m = model_copy(embeng_get_model(t->e));
+	const struct embeng_feature_config f = {.size = sizeof(f), .name = "added"};
+
+	end_steps(t);
+	if (m && embeng_model_add_feature(m, &f) >= 0)
+		said(embeng_add_tables(t->e, m));
+	embeng_model_free(m);
+	if (t->batch)
+		said(embeng_enqueue(t->e, t->batch, 0));
+	if (second) {
+		embeng_batch_reset(second, EMBENG_INFERENCE);
+		said(embeng_enqueue(t->e, second, 0));
+	}
+	embeng_batch_free(second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = {data, size};
@@ -294,6 +335,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.e = batch_open(&f);
 	for (int i = 0; t.e && i < ACTIONS && f.left; i++)
 		act(&t, &f);
+	if (t.e)
+		add_feature(&t);
 	embeng_batch_free(t.batch);
 	embeng_close(t.e);
 	scarce_end();
