@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "serving.h"
 #include "session/rows.h"
 #include "session/wait.h"
@@ -29,24 +30,6 @@ static void each_id(const struct plan *p, struct rows_reading *reading, int64_t 
 		while (plan_next(p, &bag) && plan_reads(p, &bag))
 			ids[reading->count++] = bag.id;
 	}
-}
-
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static size_t keep_unique(int64_t *ids, size_t count)
-{
-	size_t kept = 0;
-
-	qsort(ids, count, sizeof(*ids), by_value);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || ids[i] != ids[kept - 1])
-			ids[kept++] = ids[i];
-	return kept;
 }
 
 /* Room for the ids of all inputs of a table, whether they count or not. */
@@ -92,7 +75,7 @@ static int read_live_rows(const struct embeng_serving *s, struct wanted *w)
 			continue;
 		r->table = s->tables[t];
 		r->ids = w->ids[t];
-		r->count = keep_unique(w->ids[t], r->count);
+		r->count = list_keep_unique(w->ids[t], r->count);
 		r->data = reallocarray(NULL, r->count, dim * sizeof(float));
 		if (!r->data)
 			return fail(-ENOMEM, "no memory for the %zu rows of a lookup", r->count);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../../engine/kernels/kernels.h"
+#include "base/list.h"
 #include "batch/input.h"
 #include "rows.h"
 #include "touches.h"
@@ -104,35 +105,20 @@ static int list_held_bags(const struct held_bags *bags, struct holding *h)
 	return ret;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Rows become positions among those that are read. */
 static int want_held_rows(const char *call, const struct held_bags *bags, struct holding *h,
 			  struct rows_reading *reading)
 {
 	const struct table *t = table_of(bags);
-	size_t count = 0, kept = 0;
+	size_t count = 0, kept;
 
 	for (size_t i = 0; i < h->count; i++)
 		if (h->rows[i] != KERNEL_ROW_ZERO)
 			h->ids[count++] = (int64_t)h->rows[i];
-	qsort(h->ids, count, sizeof(*h->ids), compare_ids);
-	for (size_t i = 0; i < count; i++)
-		if (!i || h->ids[i] != h->ids[kept - 1])
-			h->ids[kept++] = h->ids[i];
-	for (size_t i = 0; i < h->count; i++) {
-		const int64_t id = (int64_t)h->rows[i];
-
+	kept = list_keep_unique(h->ids, count);
+	for (size_t i = 0; i < h->count; i++)
 		if (h->rows[i] != KERNEL_ROW_ZERO)
-			h->rows[i] = (uint64_t)((int64_t *)bsearch(&id, h->ids, kept, sizeof(id),
-								   compare_ids) -
-						h->ids);
-	}
+			h->rows[i] = list_find_place(h->ids, kept, (int64_t)h->rows[i]);
 	*reading = (struct rows_reading){
 		.table = bags->b->e->model->features[bags->feature].table,
 		.ids = h->ids,
