@@ -137,18 +137,21 @@ def all_rows():
                 {**lion, "weight_decay_factor": 0.25}, requires=["options"])
 
 
+def late_row(name, optimizer):
+    v = Vector(name, "The count of steps is the engine's, not the row's: a row touched first in "
+               "step 9 sees step 9.", [table(dim=2, optimizer=optimizer)], [feature()])
+    for step in range(1, 25):
+        v.enqueue({"f": dense([1, 2 if step < 9 else 3])})
+        v.dequeue(only=[])
+        v.apply(v.grads(step))
+        if step in (1, 9, 24):
+            read(v)
+    return v
+
+
 def late_rows():
     for kind in ("laprop", "frequency_aware_adagrad"):
-        v = Vector(f"{kind}_many_steps", "The count of steps is the engine's, not the row's: a row "
-                   "touched first in step 9 sees step 9.", [table(dim=2, optimizer=ALL[kind])],
-                   [feature()])
-        for step in range(1, 25):
-            v.enqueue({"f": dense([1, 2 if step < 9 else 3])})
-            v.dequeue(only=[])
-            v.apply(v.grads(step))
-            if step in (1, 9, 24):
-                read(v)
-        yield v
+        yield late_row(f"{kind}_many_steps", ALL[kind])
 
 
 def estimator(name, about, settings, touches, initial=4, engine=None):

@@ -8,7 +8,7 @@ from vecs_model import of_table
 from vecs_optimizers import (ADAM, CORRECTED, FTRL, MOMENTUM, RATE, accumulation_off,
                              clipped, decayed, defaults, duplicates, four_steps, hot_row, read,
                              replicas, steps, weight_clipped, zero_gradient)
-from vecs_proto import ALL as PROTO
+from vecs_proto import ALL as PROTO, late_row
 
 # Dyadic settings, so that f32 holds them exactly, far from their defaults.
 ROWWISE = {"kind": "rowwise_adagrad", "learning_rate": 0.25, "epsilon": 0.0625}
@@ -97,19 +97,6 @@ def forms():
     yield v
 
 
-def late_row(kind, optimizer):
-    v = Vector(f"{kind}_late_row", "The count of steps is the engine's, not the row's: a row "
-               "touched first in step 9 sees step 9.", [table(dim=2, optimizer=optimizer)],
-               [feature()])
-    for step in range(1, 25):
-        v.enqueue({"f": dense([1, 2 if step < 9 else 3])})
-        v.dequeue(only=[])
-        v.apply(v.grads(step))
-        if step in (1, 9, 24):
-            read(v)
-    return v
-
-
 def torch_forms():
     yield steps("adagrad_epsilon", "Adagrad from 0 with epsilon beside the root.", ADAGRAD)
     yield steps("adagrad_epsilon_and_start", "Adagrad from a start with epsilon beside the root.",
@@ -129,8 +116,8 @@ def torch_forms():
     yield steps("adamw_not_lazy", "Every row decays at every step.",
                 {**CORRECTED, "lazy_adam": False, "weight_decay_factor": 0.25,
                  "multiply_weight_decay_factor_by_learning_rate": True}, requires=["options"])
-    yield late_row("adam_epsilon_hat", HAT)
-    yield late_row("partial_rowwise_adam", PARTIAL)
+    yield late_row("adam_epsilon_hat_late_row", HAT)
+    yield late_row("partial_rowwise_adam_late_row", PARTIAL)
 
 
 def in_gradient():

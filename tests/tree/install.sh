@@ -6,25 +6,9 @@ set -u
 
 source=$1
 build=$2
-number=0
-failed=0
+. "$(dirname "$0")/verdict.sh"
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-
-# verdict NAME COMMAND...
-verdict()
-{
-	name=$1
-	shift
-	number=$((number + 1))
-	if message=$("$@" 2>&1); then
-		echo "ok $number - $name"
-	else
-		failed=1
-		echo "not ok $number - $name"
-		echo "$message" | sed 's/^/# /'
-	fi
-}
 
 compile()
 {

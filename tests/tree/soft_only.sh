@@ -9,26 +9,10 @@ set -u
 
 source=$1
 absent=$2
-number=0
-failed=0
+. "$(dirname "$0")/verdict.sh"
 stage=$(mktemp -d) || exit 1
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/none"
-
-# verdict NAME COMMAND...
-verdict()
-{
-	name=$1
-	shift
-	number=$((number + 1))
-	if message=$("$@" 2>&1); then
-		echo "ok $number - $name"
-	else
-		failed=1
-		echo "not ok $number - $name"
-		echo "$message" | tail -n 40 | sed 's/^/# /'
-	fi
-}
 
 configure()
 {

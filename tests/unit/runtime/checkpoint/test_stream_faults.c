@@ -79,7 +79,7 @@ static void restore_with_each_fault(struct embeng *e, struct memory_stream *m, c
 	ck_assert_int_gt(left, 20);
 }
 
-START_TEST(each_operation_of_a_spool_fails)
+static void restore_by_spool(int code, bool keeps, int (*open)(const char *, int))
 {
 	struct embeng *e = open_two();
 	struct memory_stream m = {0};
@@ -89,10 +89,15 @@ START_TEST(each_operation_of_a_spool_fails)
 	disarm();
 	stream_of(e, 1, &m);
 	help_fill(e, 2);
-	restore_with_each_fault(e, &m, folder, -ENOSPC, true, NULL);
+	restore_with_each_fault(e, &m, folder, code, keeps, open);
 	embeng_close(e);
 	memory_stream_free(&m);
 	folder_remove(folder);
+}
+
+START_TEST(each_operation_of_a_spool_fails)
+{
+	restore_by_spool(-ENOSPC, true, NULL);
 }
 END_TEST
 
@@ -104,18 +109,7 @@ static int open_without_tmpfile(const char *path, int flags)
 /* A file system that makes no file without a name. */
 START_TEST(a_spool_that_had_a_name_for_a_moment)
 {
-	struct embeng *e = open_two();
-	struct memory_stream m = {0};
-	char folder[HELP_PATH];
-
-	folder_new(folder);
-	disarm();
-	stream_of(e, 1, &m);
-	help_fill(e, 2);
-	restore_with_each_fault(e, &m, folder, -EIO, false, open_without_tmpfile);
-	embeng_close(e);
-	memory_stream_free(&m);
-	folder_remove(folder);
+	restore_by_spool(-EIO, false, open_without_tmpfile);
 }
 END_TEST
 
