@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Checkpoints: saving and restoring an engine, in folders and through file objects, and the type
+ * Checkpoint, which reads one without an engine.
+ *
+ * Long calls run without the interpreter's lock. They take it to tell progress, and end with the
+ * exception that the program's function or a signal handler raised.
+ */
+#include "core.h"
+
+#include <errno.h>
+
+/* -- what save and restore share --------------------------------------------------- */
+
+static void begin_work(struct progress_call *progress)
+{
+	progress->thread = PyEval_SaveThread();
+}
+
+/* Return: 0, or -1 with the program's exception or the library's. */
+static int end_work(struct core_state *state, struct progress_call *progress, int ret)
+{
+	PyEval_RestoreThread(progress->thread);
+	if (!ret)
+		return 0;
+	if (!progress->failed)
+		core_fail_opening(state, ret == -ENOENT ? 0 : ret);
+	return -1;
+}
+
+/* A folder's path as bytes. Return: a new reference. */
+static PyObject *encode_path(PyObject *path, const char **text)
+{
+	PyObject *bytes = NULL;
+
+	if (!PyUnicode_FSConverter(path, &bytes))
+		return NULL;
+	*text = PyBytes_AsString(bytes);
+	if (!*text)
+		Py_CLEAR(bytes);
+	return bytes;
+}
+
+static void set_function(struct progress_call *progress, PyObject *function)
+{
+	progress->function = function == Py_None ? NULL : function;
+}
+
+/* -- saving -------------------------------------------------------------------------- */
+
+struct saving {
+	struct embeng_save_options options;
+	struct embeng_save_report report;
+	struct progress_call progress;
+};
+
+static PyObject *describe_save(const struct embeng_save_report *report)
+{
+	return Py_BuildValue("{sIsKsKsKss}", "delta", report->delta, "base_step",
+			     (unsigned long long)report->base_step, "rows",
+			     (unsigned long long)report->rows, "bytes",
+			     (unsigned long long)report->bytes, "why_full", report->why_full);
+}
+
+/* @target is a path or a file object. */
+static int read_saving(PyObject *args, PyObject *kwargs, struct saving *saving, PyObject **target)
+{
+	static char *names[] = {"target",     "progress", "shard_bytes", "program_state",
+				"not_finite", "delta",	  "keep",	 NULL};
+	unsigned long long shard_bytes = 0;
+	PyObject *function = Py_None;
+	int not_finite = 0, delta = 0;
+	unsigned int keep = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OKzppI:save", names, target, &function,
+					 &shard_bytes, &saving->options.program_state, &not_finite,
+					 &delta, &keep))
+		return -1;
+	set_function(&saving->progress, function);
+	saving->report = EMBENG_INIT(embeng_save_report);
+	saving->options.size = sizeof(saving->options);
+	saving->options.shard_bytes = shard_bytes;
+	saving->options.keep = keep;
+	saving->options.flags = (not_finite ? EMBENG_SAVE_NOT_FINITE : 0) |
+				(delta ? EMBENG_SAVE_DELTA : 0);
+	saving->options.report = &saving->report;
+	saving->options.progress = core_progress;
+	saving->options.progress_arg = &saving->progress;
+	return 0;
+}
+
+static int save_folder(struct engine_object *engine, struct saving *saving, PyObject *target)
+{
+	const char *path;
+	PyObject *bytes = encode_path(target, &path);
+	int ret;
+
+	if (!bytes)
+		return -1;
+	begin_work(&saving->progress);
+	ret = embeng_save(engine->handle, path, &saving->options);
+	ret = end_work(engine->state, &saving->progress, ret);
+	Py_DECREF(bytes);
+	return ret;
+}
+
+static int save_file(struct engine_object *engine, struct saving *saving, PyObject *target)
+{
+	struct stream_call call = {.progress = &saving->progress, .file = target};
+	struct embeng_writer to = EMBENG_INIT(embeng_writer, .write = stream_write, .arg = &call);
+	int ret;
+
+	begin_work(&saving->progress);
+	ret = embeng_save_stream(engine->handle, &to, &saving->options);
+	return end_work(engine->state, &saving->progress, ret);
+}
+
+static PyObject *save_engine(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	struct engine_object *engine = (struct engine_object *)self;
+	struct saving saving = {0};
+	PyObject *target;
+	int ret;
+
+	if (read_saving(args, kwargs, &saving, &target) || engine_enter(engine))
+		return NULL;
+	ret = PyObject_HasAttrString(target, "write") ? save_file(engine, &saving, target)
+						      : save_folder(engine, &saving, target);
+	engine_leave(engine);
+	return ret ? NULL : describe_save(&saving.report);
+}
+
+/* -- restoring ----------------------------------------------------------------------- */
+
+struct restoring {
+	struct embeng_restore_options options;
+	struct embeng_restore_report report;
+	struct embeng_restore_name *names;
+	struct progress_call progress;
+};
+
+/* A dict from tables of the model to tables of the checkpoint; None leaves a table as it is. */
+static int read_names(PyObject *dict, struct restoring *restoring)
+{
+	PyObject *key, *value;
+	Py_ssize_t at = 0, length;
+	size_t count = 0;
+
+	if (dict == Py_None)
+		return 0;
+	if (!PyDict_Check(dict)) {
+		PyErr_SetString(
+			PyExc_TypeError,
+			"names: a dict from tables of the model to tables of the checkpoint");
+		return -1;
+	}
+	restoring->names = PyMem_Calloc((size_t)PyDict_Size(dict) + 1, sizeof(*restoring->names));
+	if (!restoring->names) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	while (PyDict_Next(dict, &at, &key, &value)) {
+		struct embeng_restore_name *name = &restoring->names[count++];
+
+		name->to = PyUnicode_AsUTF8AndSize(key, &length);
+		if (!name->to)
+			return -1;
+		if (value != Py_None)
+			name->from = PyUnicode_AsUTF8AndSize(value, &length);
+		if (value != Py_None && !name->from)
+			return -1;
+	}
+	restoring->options.names = restoring->names;
+	restoring->options.name_count = count;
+	return 0;
+}
+
+static int read_restoring(PyObject *args, PyObject *kwargs, struct restoring *restoring,
+			  PyObject **source, PyObject **held)
+{
+	static char *names[] = {"source",	"progress",	   "names",
+				"step",		"missing_tables",  "missing_slots",
+				"other_shapes", "other_optimizer", NULL};
+	PyObject *function = Py_None, *step = Py_None, *mapping = Py_None;
+	int tables = 0, slots = 0, shapes = 0, optimizer = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOpppp:restore", names, source,
+					 &function, &mapping, &step, &tables, &slots, &shapes,
+					 &optimizer))
+		return -1;
+	set_function(&restoring->progress, function);
+	/* The names stay those of a dict that nobody else changes. */
+	*held = PyDict_Check(mapping) ? PyDict_Copy(mapping) : Py_NewRef(mapping);
+	restoring->report = EMBENG_INIT(embeng_restore_report);
+	restoring->options.size = sizeof(restoring->options);
+	restoring->options.report = &restoring->report;
+	restoring->options.progress = core_progress;
+	restoring->options.progress_arg = &restoring->progress;
+	restoring->options.flags = (tables ? EMBENG_RESTORE_MISSING_TABLES : 0) |
+				   (slots ? EMBENG_RESTORE_MISSING_SLOTS : 0) |
+				   (shapes ? EMBENG_RESTORE_OTHER_SHAPES : 0) |
+				   (optimizer ? EMBENG_RESTORE_OTHER_OPTIMIZER : 0) |
+				   (step != Py_None ? EMBENG_RESTORE_STEP : 0);
+	if (step != Py_None)
+		restoring->options.step = PyLong_AsUnsignedLongLong(step);
+	return !*held || PyErr_Occurred() ? -1 : read_names(*held, restoring);
+}
+
+static int restore_folder(struct engine_object *engine, struct restoring *restoring,
+			  PyObject *source)
+{
+	const char *path;
+	PyObject *bytes = encode_path(source, &path);
+	int ret;
+
+	if (!bytes)
+		return -1;
+	begin_work(&restoring->progress);
+	ret = embeng_restore(engine->handle, path, &restoring->options);
+	ret = end_work(engine->state, &restoring->progress, ret);
+	Py_DECREF(bytes);
+	return ret;
+}
+
+static int restore_file(struct engine_object *engine, struct restoring *restoring, PyObject *source)
+{
+	struct stream_call call = {.progress = &restoring->progress, .file = source};
+	struct embeng_reader from = EMBENG_INIT(embeng_reader, .read = stream_read, .arg = &call,
+						.flags = EMBENG_READER_GOES_ON);
+	int ret;
+
+	begin_work(&restoring->progress);
+	ret = embeng_restore_stream(engine->handle, &from, &restoring->options);
+	return end_work(engine->state, &restoring->progress, ret);
+}
+
+static PyObject *describe_restore(const struct embeng_restore_report *r)
+{
+	return Py_BuildValue(
+		"{snsnsnsnsKsKsKsnsnss}", "tables", (Py_ssize_t)r->tables, "tables_left",
+		(Py_ssize_t)r->tables_left, "slots", (Py_ssize_t)r->slots, "slots_left",
+		(Py_ssize_t)r->slots_left, "rows", (unsigned long long)r->rows, "rows_left",
+		(unsigned long long)r->rows_left, "rows_unused", (unsigned long long)r->rows_unused,
+		"settings", (Py_ssize_t)r->settings, "not_finite", (Py_ssize_t)r->not_finite,
+		"text", r->text);
+}
+
+static PyObject *restore_engine(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	struct engine_object *engine = (struct engine_object *)self;
+	struct restoring restoring = {0};
+	PyObject *source, *held = NULL;
+	int ret = read_restoring(args, kwargs, &restoring, &source, &held);
+
+	ret = ret ? ret : engine_enter(engine);
+	if (!ret) {
+		ret = PyObject_HasAttrString(source, "readinto")
+			      ? restore_file(engine, &restoring, source)
+			      : restore_folder(engine, &restoring, source);
+		engine_leave(engine);
+	}
+	PyMem_Free(restoring.names);
+	Py_XDECREF(held);
+	return ret ? NULL : describe_restore(&restoring.report);
+}
+
+#define KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
+
+PyMethodDef checkpoint_methods[] = {
+	{"save", KEYWORDS(save_engine), METH_VARARGS | METH_KEYWORDS,
+	 PyDoc_STR("Save tables, slots and the step count into a folder or a file object.")},
+	{"restore", KEYWORDS(restore_engine), METH_VARARGS | METH_KEYWORDS,
+	 PyDoc_STR("Restore tables, slots and the step count from a folder or a file object.")},
+	{0},
+};
+
+/* -- reading a checkpoint without an engine -------------------------------------------- */
+
+struct checkpoint_object {
+	PyObject_HEAD struct core_state *state;
+	struct embeng_checkpoint *checkpoint;
+};
+
+static int open_folder(struct checkpoint_object *self, PyObject *path, unsigned long back,
+		       PyObject *step)
+{
+	const char *text;
+	PyObject *bytes = encode_path(path, &text);
+	unsigned long long at = 0;
+	int ret;
+
+	if (bytes && step != Py_None)
+		at = PyLong_AsUnsignedLongLong(step);
+	if (!bytes || PyErr_Occurred()) {
+		Py_XDECREF(bytes);
+		return -1;
+	}
+	Py_BEGIN_ALLOW_THREADS ret = step != Py_None ? embeng_checkpoint_open_step(
+							       text, at, &self->checkpoint, NULL)
+						     : embeng_checkpoint_open_earlier(
+							       text, back, &self->checkpoint, NULL);
+	Py_END_ALLOW_THREADS Py_DECREF(bytes);
+	if (ret)
+		core_fail_opening(self->state, ret);
+	return ret ? -1 : 0;
+}
+
+static int open_file(struct checkpoint_object *self, PyObject *file)
+{
+	struct progress_call progress = {0};
+	struct stream_call call = {.progress = &progress, .file = file};
+	struct embeng_reader from = EMBENG_INIT(embeng_reader, .read = stream_read, .arg = &call,
+						.flags = EMBENG_READER_GOES_ON);
+	int ret;
+
+	begin_work(&progress);
+	ret = embeng_checkpoint_open_stream(&from, core_progress, &progress, &self->checkpoint,
+					    NULL);
+	return end_work(self->state, &progress, ret);
+}
+
+static PyObject *make_checkpoint(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"source", "back", "step", NULL};
+	allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+	struct checkpoint_object *self;
+	PyObject *source, *step = Py_None;
+	unsigned long back = 0;
+	int ret;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|kO:Checkpoint", names, &source, &back,
+					 &step))
+		return NULL;
+	self = (struct checkpoint_object *)alloc(type, 0);
+	if (!self)
+		return NULL;
+	self->state = core_state_of(type);
+	ret = PyObject_HasAttrString(source, "readinto") ? open_file(self, source)
+							 : open_folder(self, source, back, step);
+	if (ret)
+		Py_CLEAR(self);
+	return (PyObject *)self;
+}
+
+static void free_checkpoint(PyObject *object)
+{
+	PyTypeObject *type = Py_TYPE(object);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	embeng_checkpoint_close(((struct checkpoint_object *)object)->checkpoint);
+	release(object);
+	Py_DECREF(type);
+}
+
+static PyObject *describe_checkpoint(PyObject *object, PyObject *unused)
+{
+	struct checkpoint_object *self = (struct checkpoint_object *)object;
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
+	PyObject *model = model_describe_all(embeng_checkpoint_model(self->checkpoint));
+
+	(void)unused;
+	if (!model)
+		return NULL;
+	embeng_checkpoint_info(self->checkpoint, &info);
+	return Py_BuildValue("{sKsKsnsnsKsKszsIsN}", "step", (unsigned long long)info.step,
+			     "model_hash", (unsigned long long)info.model_hash, "table_count",
+			     (Py_ssize_t)info.table_count, "file_count",
+			     (Py_ssize_t)info.file_count, "bytes", (unsigned long long)info.bytes,
+			     "chunk_count", (unsigned long long)info.chunk_count, "program_state",
+			     info.program_state, "deltas", info.deltas, "model", model);
+}
+
+struct reading {
+	struct checkpoint_object *self;
+	int table;
+	const char *slot;
+	int64_t first, count, width;
+	struct array data;
+	int64_t at, length;
+};
+
+static int read_piece(void *arg, int64_t timeout_ns)
+{
+	struct reading *reading = arg;
+	float *data = (float *)reading->data.data + reading->at * reading->width;
+
+	(void)timeout_ns;
+	return embeng_checkpoint_read(reading->self->checkpoint, reading->table, reading->slot,
+				      reading->first + reading->at, (size_t)reading->length, data);
+}
+
+/* Pieces of 16 MiB. */
+static int read_pieces(struct reading *reading)
+{
+	int64_t most = (4 << 20) / reading->width;
+
+	most = most < 1 ? 1 : most;
+	for (reading->at = 0; reading->at < reading->count; reading->at += reading->length) {
+		int64_t rest = reading->count - reading->at;
+		int ret;
+
+		reading->length = rest < most ? rest : most;
+		ret = core_wait(read_piece, reading, NULL);
+		if (ret < 0)
+			core_fail(reading->self->state);
+		if (ret || PyErr_CheckSignals())
+			return -1;
+	}
+	return 0;
+}
+
+static int begin_reading(struct reading *reading, const char *table, PyObject *out)
+{
+	const struct embeng_model *model = embeng_checkpoint_model(reading->self->checkpoint);
+	const struct part part = {NULL, "out"};
+
+	reading->table = embeng_model_table(model, table);
+	if (reading->table < 0) {
+		core_fail_with(reading->self->state, -ENOENT, "the checkpoint has no table '%s'",
+			       table);
+		return -1;
+	}
+	reading->width = embeng_model_slot_width(model, reading->table, reading->slot);
+	if (reading->width <= 0) {
+		core_fail(reading->self->state);
+		return -1;
+	}
+	if (array_get_output(reading->self->state, out, &part, &reading->data))
+		return -1;
+	if (!array_is_contiguous(&reading->data) || reading->data.count % (size_t)reading->width)
+		return part_fail(PyExc_ValueError, &part,
+				 "give rows of %lld that follow each other",
+				 (long long)reading->width);
+	reading->count = (int64_t)(reading->data.count / (size_t)reading->width);
+	return 0;
+}
+
+static PyObject *read_checkpoint(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"table", "out", "slot", "first", NULL};
+	struct reading reading = {.self = (struct checkpoint_object *)object};
+	const char *table;
+	long long first = 0;
+	PyObject *out;
+	int ret;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|zL:read", names, &table, &out,
+					 &reading.slot, &first))
+		return NULL;
+	reading.first = first;
+	ret = begin_reading(&reading, table, out) || read_pieces(&reading);
+	array_put(&reading.data);
+	return ret ? NULL : Py_NewRef(out);
+}
+
+static PyObject *verify_checkpoint(PyObject *object, PyObject *function)
+{
+	struct checkpoint_object *self = (struct checkpoint_object *)object;
+	struct progress_call progress = {0};
+	int ret;
+
+	set_function(&progress, function);
+	begin_work(&progress);
+	ret = embeng_checkpoint_verify(self->checkpoint, core_progress, &progress);
+	return end_work(self->state, &progress, ret) ? NULL : Py_NewRef(Py_None);
+}
+
+static PyMethodDef reader_methods[] = {
+	{"describe", describe_checkpoint, METH_NOARGS,
+	 PyDoc_STR("Return what the checkpoint is of.")},
+	{"read", KEYWORDS(read_checkpoint), METH_VARARGS | METH_KEYWORDS,
+	 PyDoc_STR("Copy rows of a table or slot into an array, which is returned.")},
+	{"verify", verify_checkpoint, METH_O,
+	 PyDoc_STR("Read and check everything; the argument is told about progress, or None.")},
+	{0},
+};
+
+static PyType_Slot checkpoint_slots[] = {
+	{Py_tp_new, make_checkpoint},
+	{Py_tp_dealloc, free_checkpoint},
+	{Py_tp_methods, reader_methods},
+	{Py_tp_doc, (void *)PyDoc_STR("A checkpoint that is open for reading.")},
+	{0},
+};
+
+PyType_Spec checkpoint_spec = {
+	.name = "embeng._core.Checkpoint",
+	.basicsize = sizeof(struct checkpoint_object),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = checkpoint_slots,
+};

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of embeng._core share: the module's state, arrays of the program, errors, and the
+ * objects Model and Engine.
+ *
+ * Functions that return an object or an int return NULL or -1 with a Python exception set. Unless a
+ * comment says otherwise they are called with the interpreter's lock held.
+ */
+#ifndef EMBENG_PYTHON_CORE_H
+#define EMBENG_PYTHON_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "embeng.h"
+
+/* Objects of the module that all of its types use. They live as long as it does. */
+struct core_state {
+	PyObject *errors;	  /* dict: errno to a subclass of EmbengError */
+	PyObject *error;	  /* EmbengError */
+	PyObject *not_found;	  /* of a checkpoint's folder */
+	PyObject *bags_type;	  /* embeng.Ragged */
+	PyObject *sparse_type;	  /* embeng.Sparse */
+	PyObject *as_ids;	  /* makes an array of ids of anything else */
+	PyObject *as_floats;	  /* likewise of f32 numbers */
+	PyObject *as_buffer;	  /* numpy's view of an object with __array_interface__, or None */
+	PyObject *empty;	  /* empty(shape): a new f32 array */
+	PyObject *empty_ids;	  /* likewise i64 */
+	PyObject *dlpack;	  /* "__dlpack__" */
+	PyObject *dlpack_device;  /* "__dlpack_device__" */
+	PyObject *dlpack_version; /* keywords of __dlpack__() */
+	PyTypeObject *model_type;
+	PyTypeObject *engine_type;
+	PyTypeObject *checkpoint_type;
+	PyTypeObject *table_map_type;
+};
+
+/* The state of the module of which @type or one of its bases is. */
+struct core_state *core_state_of(PyTypeObject *type);
+
+/* -- arrays.c: memory of the program --------------------------------------- */
+
+/* What messages call an array: "feature NAME: PART", or the part alone. */
+struct part {
+	PyObject *feature; /* its name, or NULL */
+	const char *name;
+};
+
+/* Raises an exception that begins with the part. Return: -1. */
+int part_fail(PyObject *type, const struct part *part, const char *format, ...);
+
+enum array_type { ARRAY_OTHER, ARRAY_F32, ARRAY_I32, ARRAY_I64 };
+#define ARRAY_MAX_RANK 8
+
+/*
+ * An array of the program, held so that it is neither freed nor resized. @shape is in elements,
+ * @strides in bytes.
+ */
+struct array {
+	PyObject *owner; /* NULL: there is none */
+	Py_buffer view;
+	bool has_view;
+	void *data;
+	enum array_type type;
+	int rank;
+	size_t count;
+	int64_t shape[ARRAY_MAX_RANK];
+	int64_t strides[ARRAY_MAX_RANK];
+};
+
+/*
+ * array_get() - hold the memory of an object
+ * @part: how messages call it
+ *
+ * Takes the buffer protocol, __dlpack__ of memory of the processor, or __array_interface__. Return: 1;
+ * 0 if the object has none of them or another type of element; -1 with an exception.
+ */
+int array_get(struct core_state *state, PyObject *object, bool writable, const struct part *part,
+	      struct array *array);
+/* Ids, or 32-bit floats, one after another. Anything else is converted, which copies it. */
+int array_get_ids(struct core_state *state, PyObject *object, const struct part *part,
+		  struct array *array);
+int array_get_floats(struct core_state *state, PyObject *object, const struct part *part,
+		     struct array *array);
+/* f32 memory to write into; only the first stride may be longer than its row. */
+int array_get_output(struct core_state *state, PyObject *object, const struct part *part,
+		     struct array *array);
+void array_put(struct array *array);
+bool array_is_contiguous(const struct array *array);
+
+static inline enum embeng_id_type array_id_type(const struct array *array)
+{
+	return array->type == ARRAY_I32 ? EMBENG_I32 : EMBENG_I64;
+}
+
+/* A new array of numpy. */
+PyObject *array_new(PyObject *empty, const int64_t *shape, int rank);
+
+/* -- error.c ----------------------------------------------------------------- */
+
+/* Raises the exception of the calling thread's last error. Return: NULL. */
+PyObject *core_fail(struct core_state *state);
+/* Raises one with a code and a sentence of this module. */
+PyObject *core_fail_with(struct core_state *state, int code, const char *format, ...);
+/* Likewise, of a call that opens a checkpoint, which may not be there. Return: NULL. */
+PyObject *core_fail_opening(struct core_state *state, int code);
+
+/* -- wait.c: calls that may wait ------------------------------------------- */
+
+/*
+ * core_wait() - run a call of the library that may wait for the program
+ * @call: the call, which is made without the interpreter's lock, with a timeout in nanoseconds
+ * @timeout: seconds as a number, or None: no limit
+ *
+ * Signals are looked at between waits of 100 ms. Return: what @call returned, or 1 with an exception
+ * of a signal handler.
+ */
+int core_wait(int (*call)(void *arg, int64_t timeout_ns), void *arg, PyObject *timeout);
+/* Progress of long work, which ends when a signal handler or the program's function raises. */
+struct progress_call {
+	PyObject *function; /* NULL: none */
+	PyThreadState *thread;
+	bool failed; /* an exception is set */
+};
+int core_progress(void *arg, const struct embeng_progress *progress);
+
+/* -- settings.c: structures of the library as dictionaries -------------------- */
+
+/* A description of one kind of structure; settings.c has them. */
+struct structure;
+extern const struct structure structure_table, structure_feature, structure_engine;
+extern const struct structure structure_plan, structure_device, structure_quantization;
+
+int settings_read(const struct structure *structure, PyObject *dict, void *to);
+PyObject *settings_describe(const struct structure *structure, const void *from);
+int settings_read_optimizer(struct core_state *state, PyObject *dict,
+			    struct embeng_optimizer *optimizer, struct embeng_dynamic **dynamic);
+PyObject *settings_describe_optimizer(const struct embeng_optimizer *optimizer);
+int settings_read_initializer(PyObject *object, struct embeng_initializer *initializer);
+PyObject *settings_describe_initializer(const struct embeng_initializer *initializer);
+int settings_read_schedule(PyObject *dict, struct embeng_schedule *schedule, uint64_t **boundaries,
+			   float **values);
+/* Sets a key to a new reference, which it takes. */
+int settings_set(PyObject *dict, const char *key, PyObject *value);
+
+/* -- model.c ----------------------------------------------------------------- */
+
+struct model_object {
+	PyObject_HEAD struct core_state *state;
+	struct embeng_model *model;
+};
+
+extern PyType_Spec model_spec;
+/* A Model for a model that the library owns: a copy. */
+PyObject *model_describe_all(const struct embeng_model *model);
+
+/* -- engine.c ---------------------------------------------------------------- */
+
+struct input {
+	struct array ids, bounds, weights;
+	size_t samples;
+	bool sequence; /* the output of a sample is max_sequence_length rows */
+};
+
+struct output {
+	struct array array;
+	PyObject *object;
+};
+
+/* What one call needs for each feature. It is kept for the next call. */
+struct call {
+	struct call *next;
+	struct embeng_batch *batches[2]; /* by enum embeng_mode */
+	uint32_t replicas[2];
+	size_t feature_count;
+	struct input *inputs;
+	struct output *outputs;
+	struct embeng_output *places;
+	const float **gradients;
+	size_t *elements;
+};
+
+struct engine_feature {
+	PyObject *name;
+	int table;
+	int64_t dim, sequence_length;
+	PyObject *table_name;
+};
+
+/* The shape of an engine. Calls that began keep the one with which they began. */
+struct engine_layout {
+	size_t feature_count;
+	struct engine_feature *features;
+	PyObject *tables; /* dict: name to index */
+};
+
+struct engine_object {
+	PyObject_HEAD struct core_state *state;
+	struct embeng *handle; /* NULL once it is closed and no call uses it */
+	struct engine_layout layout;
+	pthread_mutex_t lock; /* the members below; held for moments, and never for Python */
+	size_t users;	      /* calls under way */
+	size_t maps;
+	bool closed;
+	bool changing; /* tables are being added: no other call may begin */
+	struct call *calls;
+	unsigned long *viewers; /* [replicas] thread that has the replica's view, or 0 */
+	uint32_t replicas;
+};
+
+extern PyType_Spec engine_spec;
+
+/* Begins a use of the handle, which stays open until engine_leave(). Return: 0, -1. */
+int engine_enter(struct engine_object *engine);
+void engine_leave(struct engine_object *engine);
+/* Keeps the handle open for a map, from within a call, until engine_let_go(). */
+void engine_keep(struct engine_object *engine);
+void engine_let_go(struct engine_object *engine);
+/* Index of a table by its name. Return: index, or -1 with an exception. */
+int engine_table(struct engine_object *engine, PyObject *name);
+/* Puts the methods of all files together, before the type is made. */
+void engine_gather_methods(void);
+struct call *engine_call_get(struct engine_object *engine);
+void engine_call_put(struct engine_object *engine, struct call *call);
+struct embeng_batch *engine_batch(struct engine_object *engine, struct call *call,
+				  enum embeng_mode mode, uint32_t replica);
+
+/* -- inputs.c ---------------------------------------------------------------- */
+
+/* Fills the call's batch from a dict of feature names; those that are left out have no samples. */
+int inputs_fill(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
+		PyObject *features);
+/* Holds gradients by feature in the call, behind its inputs. */
+int gradients_read(struct engine_object *engine, struct call *call, PyObject *gradients);
+/* Rates of a dict from names to numbers. rates_put() also after an error. */
+struct rates {
+	PyObject *held; /* whose names @items points to */
+	struct embeng_rate *items;
+	size_t count;
+};
+
+int rates_read(PyObject *dict, struct rates *rates);
+void rates_put(struct rates *rates);
+
+/* -- methods of Engine ------------------------------------------------------- */
+
+/* Arguments of a fast call, by position or by name. */
+struct arguments {
+	const char *function;
+	const char *const *names;
+	size_t count, required;
+};
+
+int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssize_t nargs,
+		    PyObject *kwnames, PyObject **out);
+
+extern PyMethodDef lookup_methods[], update_methods[], protocol_methods[], rows_methods[];
+extern PyMethodDef checkpoint_methods[], stats_methods[];
+
+/* -- other objects, and functions of the module ------------------------------ */
+
+extern PyType_Spec checkpoint_spec, table_map_spec;
+PyObject *table_map_new(struct engine_object *engine, int table, const char *slot);
+
+PyObject *devices_list(PyObject *module, PyObject *unused);
+PyObject *devices_describe(PyObject *module, PyObject *name);
+PyObject *plan_compute(struct model_object *self, PyObject *options);
+
+/* -- stream.c: file objects of the program ---------------------------------- */
+
+struct stream_call {
+	struct progress_call *progress; /* has the thread's state */
+	PyObject *file;
+};
+
+int64_t stream_write(void *arg, const void *data, size_t bytes);
+int64_t stream_read(void *arg, void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The module embeng._core: its types, its functions, and the objects that they share. It is written
+ * against the stable interface of CPython 3.11, and loads into every later version.
+ *
+ * The state belongs to the module object, so that each interpreter has its own.
+ */
+#include "core.h"
+
+static struct PyModuleDef core_definition;
+
+struct core_state *core_state_of(PyTypeObject *type)
+{
+	for (; type; type = PyType_GetSlot(type, Py_tp_base)) {
+		PyObject *module = NULL;
+
+		if (PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE)
+			module = PyType_GetModule(type);
+		if (module && PyModule_GetDef(module) == &core_definition)
+			return PyModule_GetState(module);
+		PyErr_Clear();
+	}
+	return NULL;
+}
+
+/* -- arguments of fast calls ------------------------------------------------------ */
+
+static int take_named(const struct arguments *spec, PyObject *name, PyObject *value, PyObject **out)
+{
+	for (size_t k = 0; k < spec->count; k++) {
+		if (PyUnicode_CompareWithASCIIString(name, spec->names[k]))
+			continue;
+		if (out[k]) {
+			PyErr_Format(PyExc_TypeError, "%s() got '%U' twice", spec->function, name);
+			return -1;
+		}
+		out[k] = value;
+		return 0;
+	}
+	PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", spec->function, name);
+	return -1;
+}
+
+int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssize_t nargs,
+		    PyObject *kwnames, PyObject **out)
+{
+	Py_ssize_t named = kwnames ? PyTuple_Size(kwnames) : 0;
+
+	if ((size_t)nargs > spec->count) {
+		PyErr_Format(PyExc_TypeError, "%s() takes at most %zu arguments, got %zd",
+			     spec->function, spec->count, nargs);
+		return -1;
+	}
+	for (size_t k = 0; k < spec->count; k++)
+		out[k] = k < (size_t)nargs ? args[k] : NULL;
+	for (Py_ssize_t k = 0; k < named; k++)
+		if (take_named(spec, PyTuple_GetItem(kwnames, k), args[nargs + k], out))
+			return -1;
+	for (size_t k = 0; k < spec->required; k++)
+		if (!out[k]) {
+			PyErr_Format(PyExc_TypeError, "%s() lacks the argument '%s'",
+				     spec->function, spec->names[k]);
+			return -1;
+		}
+	return 0;
+}
+
+/* -- functions ----------------------------------------------------------------------- */
+
+static PyObject *compute_rate(PyObject *module, PyObject *args)
+{
+	struct embeng_schedule schedule;
+	uint64_t *boundaries = NULL;
+	unsigned long long step;
+	float *values = NULL, rate;
+	PyObject *dict, *result = NULL;
+
+	if (!PyArg_ParseTuple(args, "OK:schedule_rate", &dict, &step))
+		return NULL;
+	if (!settings_read_schedule(dict, &schedule, &boundaries, &values))
+		result = embeng_schedule_rate(&schedule, step, &rate)
+				 ? core_fail(PyModule_GetState(module))
+				 : PyFloat_FromDouble(rate);
+	PyMem_Free(boundaries);
+	PyMem_Free(values);
+	return result;
+}
+
+static PyObject *describe_optimizer(PyObject *module, PyObject *dict)
+{
+	struct embeng_optimizer optimizer = {0};
+	struct embeng_dynamic *dynamic = NULL;
+	PyObject *result = NULL;
+
+	if (!settings_read_optimizer(PyModule_GetState(module), dict, &optimizer, &dynamic))
+		result = settings_describe_optimizer(&optimizer);
+	PyMem_Free(dynamic);
+	return result;
+}
+
+static PyMethodDef core_functions[] = {
+	{"device_list", devices_list, METH_NOARGS,
+	 PyDoc_STR("Return what is known of each device, the soft one last.")},
+	{"device_info", devices_describe, METH_O,
+	 PyDoc_STR("Return what a device is and what it can do; None is the default device.")},
+	{"schedule_rate", compute_rate, METH_VARARGS,
+	 PyDoc_STR("Return the learning rate of a schedule at a step.")},
+	{"describe_optimizer", describe_optimizer, METH_O,
+	 PyDoc_STR("Return all settings of an optimizer, with the defaults of its kind.")},
+	{0},
+};
+
+/* -- making the module ------------------------------------------------------------- */
+
+struct import {
+	const char *module, *name;
+	PyObject **to;
+};
+
+static int import_each(const struct import *imports)
+{
+	for (; imports->module; imports++) {
+		PyObject *module = PyImport_ImportModule(imports->module);
+
+		if (module)
+			*imports->to = PyObject_GetAttrString(module, imports->name);
+		Py_XDECREF(module);
+		if (!*imports->to)
+			return -1;
+	}
+	return 0;
+}
+
+static int import_objects(struct core_state *state)
+{
+	const struct import imports[] = {
+		{"embeng._errors", "BY_CODE", &state->errors},
+		{"embeng._errors", "EmbengError", &state->error},
+		{"embeng._errors", "CheckpointNotFoundError", &state->not_found},
+		{"embeng._inputs", "Ragged", &state->bags_type},
+		{"embeng._inputs", "Sparse", &state->sparse_type},
+		{"embeng._arrays", "as_ids", &state->as_ids},
+		{"embeng._arrays", "as_floats", &state->as_floats},
+		{"embeng._arrays", "as_buffer", &state->as_buffer},
+		{"embeng._arrays", "empty", &state->empty},
+		{"embeng._arrays", "empty_ids", &state->empty_ids},
+		{0},
+	};
+
+	state->dlpack = PyUnicode_InternFromString("__dlpack__");
+	state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+	state->dlpack_version = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
+	if (!state->dlpack || !state->dlpack_device || !state->dlpack_version)
+		return -1;
+	return import_each(imports);
+}
+
+static int add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **to)
+{
+	*to = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+	return *to ? PyModule_AddObjectRef(module, name, (PyObject *)*to) : -1;
+}
+
+static int fill_module(PyObject *module)
+{
+	struct core_state *state = PyModule_GetState(module);
+
+	engine_gather_methods();
+	if (import_objects(state) || add_type(module, &model_spec, "Model", &state->model_type) ||
+	    add_type(module, &engine_spec, "Engine", &state->engine_type) ||
+	    add_type(module, &checkpoint_spec, "Checkpoint", &state->checkpoint_type) ||
+	    add_type(module, &table_map_spec, "TableMap", &state->table_map_type))
+		return -1;
+	return PyModule_AddStringConstant(module, "version", embeng_version());
+}
+
+static int visit_state(PyObject *module, visitproc visit, void *arg)
+{
+	struct core_state *state = PyModule_GetState(module);
+
+	Py_VISIT(state->errors);
+	Py_VISIT(state->error);
+	Py_VISIT(state->not_found);
+	Py_VISIT(state->bags_type);
+	Py_VISIT(state->sparse_type);
+	Py_VISIT(state->as_ids);
+	Py_VISIT(state->as_floats);
+	Py_VISIT(state->as_buffer);
+	Py_VISIT(state->empty);
+	Py_VISIT(state->empty_ids);
+	Py_VISIT(state->model_type);
+	Py_VISIT(state->engine_type);
+	Py_VISIT(state->checkpoint_type);
+	Py_VISIT(state->table_map_type);
+	return 0;
+}
+
+static int clear_state(PyObject *module)
+{
+	struct core_state *state = PyModule_GetState(module);
+
+	Py_CLEAR(state->errors);
+	Py_CLEAR(state->error);
+	Py_CLEAR(state->not_found);
+	Py_CLEAR(state->bags_type);
+	Py_CLEAR(state->sparse_type);
+	Py_CLEAR(state->as_ids);
+	Py_CLEAR(state->as_floats);
+	Py_CLEAR(state->as_buffer);
+	Py_CLEAR(state->empty);
+	Py_CLEAR(state->empty_ids);
+	Py_CLEAR(state->dlpack);
+	Py_CLEAR(state->dlpack_device);
+	Py_CLEAR(state->dlpack_version);
+	Py_CLEAR(state->model_type);
+	Py_CLEAR(state->engine_type);
+	Py_CLEAR(state->checkpoint_type);
+	Py_CLEAR(state->table_map_type);
+	return 0;
+}
+
+static void free_state(void *module)
+{
+	clear_state(module);
+}
+
+static PyModuleDef_Slot core_slots[] = {
+	{Py_mod_exec, fill_module},
+#ifdef Py_GIL_DISABLED
+	{Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+	{0},
+};
+
+static struct PyModuleDef core_definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "embeng._core",
+	.m_doc = PyDoc_STR("The library libembeng, for the modules of the package embeng."),
+	.m_size = sizeof(struct core_state),
+	.m_methods = core_functions,
+	.m_slots = core_slots,
+	.m_traverse = visit_state,
+	.m_clear = clear_state,
+	.m_free = free_state,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+	return PyModuleDef_Init(&core_definition);
+}
