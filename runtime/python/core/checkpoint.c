@@ -267,9 +267,9 @@ static PyObject *restore_engine(PyObject *self, PyObject *args, PyObject *kwargs
 #define KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
 
 PyMethodDef checkpoint_methods[] = {
-	{"save", KEYWORDS(save_engine), METH_VARARGS | METH_KEYWORDS,
+	{"_save", KEYWORDS(save_engine), METH_VARARGS | METH_KEYWORDS,
 	 PyDoc_STR("Save tables, slots and the step count into a folder or a file object.")},
-	{"restore", KEYWORDS(restore_engine), METH_VARARGS | METH_KEYWORDS,
+	{"_restore", KEYWORDS(restore_engine), METH_VARARGS | METH_KEYWORDS,
 	 PyDoc_STR("Restore tables, slots and the step count from a folder or a file object.")},
 	{0},
 };

@@ -43,7 +43,7 @@ def as_ids(array: Any, what: str) -> Any:
         raise ValueError(f"{what}: {error}; lists of different lengths are embeng.Ragged."
                          "from_lists(...)") from None
     if found.dtype in (numpy.int32, numpy.int64):
-        return numpy.require(found, found.dtype.newbyteorder("="), "CA")
+        return numpy.require(found, found.dtype.newbyteorder("="), ["C", "A"])
     if found.size == 0:
         return numpy.zeros(found.shape, numpy.int64)
     if found.dtype.kind not in "iu":
@@ -60,4 +60,4 @@ def as_floats(array: Any, what: str) -> Any:
     found = numpy.asarray(array)
     if found.dtype.kind not in "fiu" and found.dtype.name != "bfloat16":
         raise _refuse(what, f"numbers of {found.dtype}", "real numbers")
-    return numpy.require(found, numpy.float32, "CA")
+    return numpy.require(found, numpy.float32, ["C", "A"])

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from . import _core
 from ._errors import UnknownNameError
@@ -232,13 +232,13 @@ class Engine(_core.Engine):
                 variant: str | None = None, prefetch: str | None = None, path: str | None = None,
                 replicas: int = 1, pipelining: bool = False, step_depth: int = 0, hosts: int = 1,
                 sharding: str = "div", non_finite: str = "error",
-                fixed_shapes: bool = False) -> "Engine":
+                fixed_shapes: bool = False) -> Self:
         tables = list(tables)
         chosen = _default_features(tables) if features is None else list(features)
         options = {"replicas": replicas, "pipelining": pipelining, "step_depth": step_depth,
                    "hosts": hosts, "sharding": sharding, "non_finite": non_finite,
                    "fixed_shapes": fixed_shapes}
-        opening = {"device": device, "cores": cores, "memory": memory, "variant": variant,
+        opening: dict[str, Any] = {"device": device, "cores": cores, "memory": memory, "variant": variant,
                    "prefetch": prefetch, "path": path}
         self = super().__new__(cls, _build_model(tables, chosen, options), **opening)
         self._tables, self._features = tables, chosen
@@ -352,7 +352,7 @@ class Engine(_core.Engine):
             ``rows``, ``bytes``, ``delta``, ``base_step``, ``why_full``.
         """
         with Bar(progress) as tell:
-            return super().save(target, tell, shard_bytes, program_state, not_finite, delta, keep)
+            return self._save(target, tell, shard_bytes, program_state, not_finite, delta, keep)
 
     def restore(self, source: "str | PathLike[str] | BinaryIO", *, progress: Progress = None,
                 names: Mapping[str, str | None] | None = None, step: int | None = None,
@@ -379,7 +379,7 @@ class Engine(_core.Engine):
             Counts of what was restored and left, as ``struct embeng_restore_report`` has them.
         """
         with Bar(progress) as tell:
-            return super().restore(source, tell, None if names is None else dict(names), step,
+            return self._restore(source, tell, None if names is None else dict(names), step,
                                    missing_tables, missing_slots, other_shapes, other_optimizer)
 
     # -- copies

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, BinaryIO, Self, final
+
+_Settings = dict[str, Any]
+_Tell = Callable[[str, int, int], object] | None
+
+version: str
+
+def device_list() -> list[_Settings]: ...
+def device_info(name: str | None, /) -> _Settings: ...
+def schedule_rate(schedule: _Settings, step: int, /) -> float: ...
+def describe_optimizer(optimizer: _Settings, /) -> _Settings: ...
+
+@final
+class Model:
+    def __new__(
+        cls,
+        tables: Sequence[_Settings],
+        features: Sequence[_Settings],
+        options: _Settings | None = None,
+        schedules: dict[str, _Settings] | None = None,
+    ) -> Self: ...
+    def describe(self) -> _Settings: ...
+    def plan(self, options: _Settings, /) -> _Settings: ...
+
+class Engine:
+    def __new__(
+        cls,
+        model: Model,
+        device: str | None = None,
+        cores: int = 0,
+        memory: int = 0,
+        variant: str | None = None,
+        prefetch: str | None = None,
+        path: str | None = None,
+    ) -> Self: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None: ...
+    def add_tables(self, model: Model, /) -> None: ...
+    def describe(self) -> _Settings: ...
+    def lookup(
+        self,
+        features: dict[str, Any],
+        out: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]: ...
+    def update(
+        self,
+        features: dict[str, Any],
+        gradients: dict[str, Any],
+        rates: dict[str, float] | None = None,
+        multiplier: float | None = None,
+        timeout: float | None = None,
+    ) -> None: ...
+    def gradient_norm(
+        self, features: dict[str, Any], gradients: dict[str, Any]
+    ) -> tuple[float, bool]: ...
+    def weight_gradients(
+        self, features: dict[str, Any], gradients: dict[str, Any], wanted: dict[str, Any], /
+    ) -> dict[str, Any]: ...
+    def enqueue(
+        self,
+        features: dict[str, Any],
+        train: bool = True,
+        replica: int = 0,
+        timeout: float | None = None,
+    ) -> None: ...
+    def dequeue(self, replica: int = 0, timeout: float | None = None) -> Any: ...
+    def apply_gradients(
+        self,
+        gradients: dict[str, Any],
+        replica: int = 0,
+        rates: dict[str, float] | None = None,
+        multiplier: float | None = None,
+        timeout: float | None = None,
+    ) -> None: ...
+    def discard(self, replica: int = 0, timeout: float | None = None) -> None: ...
+    def flush(self, timeout: float | None = None) -> None: ...
+    def rows_read(
+        self, table: str, data: Any, rows: Any = None, slot: str | None = None, first: int = 0
+    ) -> Any: ...
+    def rows_write(
+        self, table: str, data: Any, rows: Any = None, slot: str | None = None, first: int = 0
+    ) -> Any: ...
+    def rows_fill(
+        self,
+        table: str,
+        initializer: _Settings,
+        slot: str | None = None,
+        first: int = 0,
+        count: int = -1,
+    ) -> None: ...
+    def table_map(self, table: str, slot: str | None = None) -> TableMap: ...
+    def _save(
+        self,
+        target: str | PathLike[str] | BinaryIO,
+        progress: _Tell = None,
+        shard_bytes: int = 0,
+        program_state: str | None = None,
+        not_finite: bool = False,
+        delta: bool = False,
+        keep: int = 0,
+    ) -> _Settings: ...
+    def _restore(
+        self,
+        source: str | PathLike[str] | BinaryIO,
+        progress: _Tell = None,
+        names: dict[str, str | None] | None = None,
+        step: int | None = None,
+        missing_tables: bool = False,
+        missing_slots: bool = False,
+        other_shapes: bool = False,
+        other_optimizer: bool = False,
+    ) -> _Settings: ...
+    def stats(self, table: str, clear: bool = False, /) -> _Settings: ...
+    def counters(self) -> dict[str, int]: ...
+    def usage(self) -> dict[str, int]: ...
+    def info(self) -> _Settings: ...
+    def get_step(self) -> int: ...
+    def set_step(self, number: int, /) -> None: ...
+    def freeze(self, table: str, frozen: bool = True, /) -> None: ...
+    def frozen(self, table: str, /) -> bool: ...
+    def interrupt(self, on: bool, /) -> None: ...
+
+@final
+class TableMap:
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Checkpoint:
+    def __new__(
+        cls, source: str | PathLike[str] | BinaryIO, back: int = 0, step: int | None = None
+    ) -> Self: ...
+    def describe(self) -> _Settings: ...
+    def read(self, table: str, out: Any, slot: str | None = None, first: int = 0) -> Any: ...
+    def verify(self, progress: _Tell, /) -> None: ...
