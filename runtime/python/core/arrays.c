@@ -100,10 +100,14 @@ static int take_buffer(PyObject *object, bool writable, const struct part *part,
 	Py_buffer *view = &array->view;
 
 	if (PyObject_GetBuffer(object, view, writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO)) {
+		if (!PyErr_ExceptionMatches(PyExc_BufferError) &&
+		    !PyErr_ExceptionMatches(PyExc_ValueError) &&
+		    !PyErr_ExceptionMatches(PyExc_TypeError))
+			return -1;
 		PyErr_Clear();
 		if (writable)
 			return part_fail(PyExc_ValueError, part, "the memory is read-only");
-		return part_fail(PyExc_BufferError, part, "the object does not give its memory");
+		return 0; /* numpy may know the type of element, and has the words if not */
 	}
 	array->has_view = true;
 	array->owner = Py_NewRef(object);
@@ -154,14 +158,37 @@ static int take_tensor(const struct dlpack_tensor *tensor, const struct part *pa
 	return 1;
 }
 
+/* Puts the part's name before what an object said about its memory. Return: -1. */
+static int name_error(const struct part *part)
+{
+	PyObject *type, *value, *trace;
+
+	if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+		return -1;
+	PyErr_Fetch(&type, &value, &trace);
+	if (value)
+		part_fail(PyErr_GivenExceptionMatches(type, PyExc_BufferError) ? PyExc_BufferError
+									       : PyExc_ValueError,
+			  part, "%S", value);
+	else
+		PyErr_Restore(Py_NewRef(type), NULL, NULL);
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+	return -1;
+}
+
 static int check_dlpack_device(struct core_state *state, PyObject *object, const struct part *part)
 {
 	PyObject *device = PyObject_CallMethodObjArgs(object, state->dlpack_device, NULL);
-	int type = 0, number = 0, ok = device && PyArg_ParseTuple(device, "ii", &type, &number);
+	int type = 0, number = 0,
+	    ok = device && PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &number);
 
 	Py_XDECREF(device);
+	if (!ok && !PyErr_Occurred())
+		part_fail(PyExc_TypeError, part, "__dlpack_device__() gives no pair of numbers");
 	if (!ok)
-		return -1;
+		return name_error(part);
 	if (type == DLPACK_CPU || type == DLPACK_CUDA_HOST)
 		return 0;
 	return part_fail(PyExc_ValueError, part,
@@ -215,7 +242,9 @@ static int take_dlpack(struct core_state *state, PyObject *object, bool writable
 		return -1;
 	/* The capsule is not renamed, so that it frees the tensor when it goes. */
 	array->owner = call_dlpack(state, object);
-	return array->owner ? take_capsule(array->owner, writable, part, array) : -1;
+	if (!array->owner)
+		return name_error(part);
+	return take_capsule(array->owner, writable, part, array);
 }
 
 /* -- any of them --------------------------------------------------------------- */
@@ -289,8 +318,8 @@ bool array_is_contiguous(const struct array *array)
 	return !array->count || (is_packed(array, 0) && is_aligned(array));
 }
 
-static int convert(struct core_state *state, PyObject *converter, PyObject *object,
-		   const struct part *part, struct array *array)
+static int convert_array(struct core_state *state, PyObject *converter, PyObject *object,
+			 const struct part *part, struct array *array)
 {
 	PyObject *name = part_name(part), *converted = NULL;
 	int ret;
@@ -317,7 +346,7 @@ int array_get_ids(struct core_state *state, PyObject *object, const struct part 
 	if (ret && array->type != ARRAY_F32 && array_is_contiguous(array))
 		return 0;
 	array_put(array);
-	return convert(state, state->as_ids, object, part, array);
+	return convert_array(state, state->as_ids, object, part, array);
 }
 
 int array_get_floats(struct core_state *state, PyObject *object, const struct part *part,
@@ -330,7 +359,16 @@ int array_get_floats(struct core_state *state, PyObject *object, const struct pa
 	if (ret && array->type == ARRAY_F32 && array_is_contiguous(array))
 		return 0;
 	array_put(array);
-	return convert(state, state->as_floats, object, part, array);
+	return convert_array(state, state->as_floats, object, part, array);
+}
+
+/* Rows apart from each other, none of which overlaps the next. */
+static bool has_apart_rows(const struct array *array)
+{
+	if (array->rank < 1 || array->shape[0] < 2 || !array->count)
+		return true;
+	return array->strides[0] % 4 == 0 &&
+	       array->strides[0] / 4 >= (int64_t)array->count / array->shape[0];
 }
 
 int array_get_output(struct core_state *state, PyObject *object, const struct part *part,
@@ -341,8 +379,7 @@ int array_get_output(struct core_state *state, PyObject *object, const struct pa
 	if (ret < 0)
 		return -1;
 	if (ret && array->type == ARRAY_F32 && is_packed(array, 1) && is_aligned(array) &&
-	    (array->rank < 1 || array->shape[0] < 2 ||
-	     (array->strides[0] >= 0 && array->strides[0] % 4 == 0)))
+	    has_apart_rows(array))
 		return 0;
 	array_put(array);
 	return part_fail(PyExc_TypeError, part,

@@ -9,6 +9,7 @@
 #include "core.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 /* -- what save and restore share --------------------------------------------------- */
 
@@ -67,20 +68,21 @@ static int read_saving(PyObject *args, PyObject *kwargs, struct saving *saving, 
 {
 	static char *names[] = {"target",     "progress", "shard_bytes", "program_state",
 				"not_finite", "delta",	  "keep",	 NULL};
-	unsigned long long shard_bytes = 0;
-	PyObject *function = Py_None;
+	unsigned long long shard_bytes = 0, keep = 0;
+	PyObject *function = Py_None, *bytes = NULL, *count = NULL;
 	int not_finite = 0, delta = 0;
-	unsigned int keep = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OKzppI:save", names, target, &function,
-					 &shard_bytes, &saving->options.program_state, &not_finite,
-					 &delta, &keep))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOzppO:save", names, target, &function,
+					 &bytes, &saving->options.program_state, &not_finite,
+					 &delta, &count) ||
+	    (bytes && whole_read(bytes, "shard_bytes", UINT64_MAX, &shard_bytes)) ||
+	    (count && whole_read(count, "keep", UINT32_MAX, &keep)))
 		return -1;
 	set_function(&saving->progress, function);
 	saving->report = EMBENG_INIT(embeng_save_report);
 	saving->options.size = sizeof(saving->options);
 	saving->options.shard_bytes = shard_bytes;
-	saving->options.keep = keep;
+	saving->options.keep = (unsigned int)keep;
 	saving->options.flags = (not_finite ? EMBENG_SAVE_NOT_FINITE : 0) |
 				(delta ? EMBENG_SAVE_DELTA : 0);
 	saving->options.report = &saving->report;
@@ -106,7 +108,8 @@ static int save_folder(struct engine_object *engine, struct saving *saving, PyOb
 
 static int save_file(struct engine_object *engine, struct saving *saving, PyObject *target)
 {
-	struct stream_call call = {.progress = &saving->progress, .file = target};
+	struct stream_call call = {
+		.progress = &saving->progress, .file = target, .method = engine->state->write};
 	struct embeng_writer to = EMBENG_INIT(embeng_writer, .write = stream_write, .arg = &call);
 	int ret;
 
@@ -119,13 +122,16 @@ static PyObject *save_engine(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	struct engine_object *engine = (struct engine_object *)self;
 	struct saving saving = {0};
+	struct engine_work work;
 	PyObject *target;
 	int ret;
 
 	if (read_saving(args, kwargs, &saving, &target) || engine_enter(engine))
 		return NULL;
-	ret = PyObject_HasAttrString(target, "write") ? save_file(engine, &saving, target)
-						      : save_folder(engine, &saving, target);
+	engine_begin_work(engine, &work);
+	ret = PyObject_HasAttr(target, engine->state->write) ? save_file(engine, &saving, target)
+							     : save_folder(engine, &saving, target);
+	engine_end_work(&work);
 	engine_leave(engine);
 	return ret ? NULL : describe_save(&saving.report);
 }
@@ -143,7 +149,7 @@ struct restoring {
 static int read_names(PyObject *dict, struct restoring *restoring)
 {
 	PyObject *key, *value;
-	Py_ssize_t at = 0, length;
+	Py_ssize_t at = 0;
 	size_t count = 0;
 
 	if (dict == Py_None)
@@ -162,11 +168,11 @@ static int read_names(PyObject *dict, struct restoring *restoring)
 	while (PyDict_Next(dict, &at, &key, &value)) {
 		struct embeng_restore_name *name = &restoring->names[count++];
 
-		name->to = PyUnicode_AsUTF8AndSize(key, &length);
+		name->to = text_read(key, "names");
 		if (!name->to)
 			return -1;
 		if (value != Py_None)
-			name->from = PyUnicode_AsUTF8AndSize(value, &length);
+			name->from = text_read(value, "names");
 		if (value != Py_None && !name->from)
 			return -1;
 	}
@@ -183,10 +189,13 @@ static int read_restoring(PyObject *args, PyObject *kwargs, struct restoring *re
 				"other_shapes", "other_optimizer", NULL};
 	PyObject *function = Py_None, *step = Py_None, *mapping = Py_None;
 	int tables = 0, slots = 0, shapes = 0, optimizer = 0;
+	unsigned long long number = 0;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOpppp:restore", names, source,
 					 &function, &mapping, &step, &tables, &slots, &shapes,
 					 &optimizer))
+		return -1;
+	if (step != Py_None && whole_read(step, "step", UINT64_MAX, &number))
 		return -1;
 	set_function(&restoring->progress, function);
 	/* The names stay those of a dict that nobody else changes. */
@@ -201,9 +210,19 @@ static int read_restoring(PyObject *args, PyObject *kwargs, struct restoring *re
 				   (shapes ? EMBENG_RESTORE_OTHER_SHAPES : 0) |
 				   (optimizer ? EMBENG_RESTORE_OTHER_OPTIMIZER : 0) |
 				   (step != Py_None ? EMBENG_RESTORE_STEP : 0);
-	if (step != Py_None)
-		restoring->options.step = PyLong_AsUnsignedLongLong(step);
-	return !*held || PyErr_Occurred() ? -1 : read_names(*held, restoring);
+	restoring->options.step = number;
+	return *held ? read_names(*held, restoring) : -1;
+}
+
+/* Tables and slots that a checkpoint lacks have the same errno as a folder without one. */
+static bool has_index(const char *folder)
+{
+	PyObject *path = PyBytes_FromFormat("%s/index.json", folder);
+	bool found = path && !access(PyBytes_AsString(path), F_OK);
+
+	Py_XDECREF(path);
+	PyErr_Clear();
+	return found;
 }
 
 static int restore_folder(struct engine_object *engine, struct restoring *restoring,
@@ -217,14 +236,18 @@ static int restore_folder(struct engine_object *engine, struct restoring *restor
 		return -1;
 	begin_work(&restoring->progress);
 	ret = embeng_restore(engine->handle, path, &restoring->options);
-	ret = end_work(engine->state, &restoring->progress, ret);
+	PyEval_RestoreThread(restoring->progress.thread);
+	if (ret && !restoring->progress.failed)
+		core_fail_opening(engine->state, ret == -ENOENT && has_index(path) ? 0 : ret);
 	Py_DECREF(bytes);
 	return ret;
 }
 
 static int restore_file(struct engine_object *engine, struct restoring *restoring, PyObject *source)
 {
-	struct stream_call call = {.progress = &restoring->progress, .file = source};
+	struct stream_call call = {.progress = &restoring->progress,
+				   .file = source,
+				   .method = engine->state->readinto};
 	struct embeng_reader from = EMBENG_INIT(embeng_reader, .read = stream_read, .arg = &call,
 						.flags = EMBENG_READER_GOES_ON);
 	int ret;
@@ -249,14 +272,17 @@ static PyObject *restore_engine(PyObject *self, PyObject *args, PyObject *kwargs
 {
 	struct engine_object *engine = (struct engine_object *)self;
 	struct restoring restoring = {0};
+	struct engine_work work;
 	PyObject *source, *held = NULL;
 	int ret = read_restoring(args, kwargs, &restoring, &source, &held);
 
 	ret = ret ? ret : engine_enter(engine);
 	if (!ret) {
-		ret = PyObject_HasAttrString(source, "readinto")
+		engine_begin_work(engine, &work);
+		ret = PyObject_HasAttr(source, engine->state->readinto)
 			      ? restore_file(engine, &restoring, source)
 			      : restore_folder(engine, &restoring, source);
+		engine_end_work(&work);
 		engine_leave(engine);
 	}
 	PyMem_Free(restoring.names);
@@ -281,20 +307,20 @@ struct checkpoint_object {
 	struct embeng_checkpoint *checkpoint;
 };
 
-static int open_folder(struct checkpoint_object *self, PyObject *path, unsigned long back,
+static int open_folder(struct checkpoint_object *self, PyObject *path, PyObject *earlier,
 		       PyObject *step)
 {
+	unsigned long long at = 0, back = 0;
 	const char *text;
-	PyObject *bytes = encode_path(path, &text);
-	unsigned long long at = 0;
+	PyObject *bytes;
 	int ret;
 
-	if (bytes && step != Py_None)
-		at = PyLong_AsUnsignedLongLong(step);
-	if (!bytes || PyErr_Occurred()) {
-		Py_XDECREF(bytes);
+	if ((step != Py_None && whole_read(step, "step", UINT64_MAX, &at)) ||
+	    (earlier && whole_read(earlier, "back", UINT32_MAX, &back)))
 		return -1;
-	}
+	bytes = encode_path(path, &text);
+	if (!bytes)
+		return -1;
 	Py_BEGIN_ALLOW_THREADS ret = step != Py_None ? embeng_checkpoint_open_step(
 							       text, at, &self->checkpoint, NULL)
 						     : embeng_checkpoint_open_earlier(
@@ -308,7 +334,8 @@ static int open_folder(struct checkpoint_object *self, PyObject *path, unsigned 
 static int open_file(struct checkpoint_object *self, PyObject *file)
 {
 	struct progress_call progress = {0};
-	struct stream_call call = {.progress = &progress, .file = file};
+	struct stream_call call = {
+		.progress = &progress, .file = file, .method = self->state->readinto};
 	struct embeng_reader from = EMBENG_INIT(embeng_reader, .read = stream_read, .arg = &call,
 						.flags = EMBENG_READER_GOES_ON);
 	int ret;
@@ -324,19 +351,19 @@ static PyObject *make_checkpoint(PyTypeObject *type, PyObject *args, PyObject *k
 	static char *names[] = {"source", "back", "step", NULL};
 	allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 	struct checkpoint_object *self;
-	PyObject *source, *step = Py_None;
-	unsigned long back = 0;
+	PyObject *source, *back = NULL, *step = Py_None;
 	int ret;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|kO:Checkpoint", names, &source, &back,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:Checkpoint", names, &source, &back,
 					 &step))
 		return NULL;
 	self = (struct checkpoint_object *)alloc(type, 0);
 	if (!self)
 		return NULL;
 	self->state = core_state_of(type);
-	ret = PyObject_HasAttrString(source, "readinto") ? open_file(self, source)
-							 : open_folder(self, source, back, step);
+	ret = PyObject_HasAttr(source, self->state->readinto)
+		      ? open_file(self, source)
+		      : open_folder(self, source, back, step);
 	if (ret)
 		Py_CLEAR(self);
 	return (PyObject *)self;

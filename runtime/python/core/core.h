@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of embeng._core share: the module's state, arrays of the program, errors, and the
+ * The files of embeng._core share this: the module's state, arrays of the program, errors, and the
  * objects Model and Engine.
  *
  * Functions that return an object or an int return NULL or -1 with a Python exception set. Unless a
@@ -21,9 +21,10 @@
 struct core_state {
 	PyObject *errors;	  /* dict: errno to a subclass of EmbengError */
 	PyObject *error;	  /* EmbengError */
-	PyObject *not_found;	  /* of a checkpoint's folder */
+	PyObject *not_found;	  /* the class for a checkpoint's folder that is not there */
 	PyObject *bags_type;	  /* embeng.Ragged */
 	PyObject *sparse_type;	  /* embeng.Sparse */
+	PyObject *keyed_type;	  /* embeng.Keyed */
 	PyObject *as_ids;	  /* makes an array of ids of anything else */
 	PyObject *as_floats;	  /* likewise of f32 numbers */
 	PyObject *as_buffer;	  /* numpy's view of an object with __array_interface__, or None */
@@ -32,6 +33,7 @@ struct core_state {
 	PyObject *dlpack;	  /* "__dlpack__" */
 	PyObject *dlpack_device;  /* "__dlpack_device__" */
 	PyObject *dlpack_version; /* keywords of __dlpack__() */
+	PyObject *write, *readinto; /* names of methods */
 	PyTypeObject *model_type;
 	PyTypeObject *engine_type;
 	PyTypeObject *checkpoint_type;
@@ -43,7 +45,7 @@ struct core_state *core_state_of(PyTypeObject *type);
 
 /* -- arrays.c: memory of the program --------------------------------------- */
 
-/* What messages call an array: "feature NAME: PART", or the part alone. */
+/* The name of an array in messages: "feature NAME: PART", or the part alone. */
 struct part {
 	PyObject *feature; /* its name, or NULL */
 	const char *name;
@@ -103,6 +105,8 @@ PyObject *array_new(PyObject *empty, const int64_t *shape, int rank);
 
 /* Raises the exception of the calling thread's last error. Return: NULL. */
 PyObject *core_fail(struct core_state *state);
+/* Likewise of a call that makes tables, for which there may be no memory (ENOSPC, too). */
+PyObject *core_fail_making(struct core_state *state, int code);
 /* Raises one with a code and a sentence of this module. */
 PyObject *core_fail_with(struct core_state *state, int code, const char *format, ...);
 /* Likewise, of a call that opens a checkpoint, which may not be there. Return: NULL. */
@@ -127,6 +131,25 @@ struct progress_call {
 };
 int core_progress(void *arg, const struct embeng_progress *progress);
 
+/* -- arguments.c: arguments of methods ----------------------------------------- */
+
+/* A member of a dict as a new reference; NULL, with an exception or without one. */
+PyObject *dict_find(PyObject *dict, PyObject *key);
+/* The UTF-8 of a name, which lives as long as the object. @what is how messages call it. */
+const char *text_read(PyObject *object, const char *what);
+/* A whole number of [0, @most]. Return: 0, -1. */
+int whole_read(PyObject *object, const char *what, unsigned long long most, unsigned long long *to);
+
+/* Arguments of a fast call, by position or by name. */
+struct arguments {
+	const char *function;
+	const char *const *names;
+	size_t count, required;
+};
+
+int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssize_t nargs,
+		    PyObject *kwnames, PyObject **out);
+
 /* -- settings.c: structures of the library as dictionaries -------------------- */
 
 /* A description of one kind of structure; settings.c has them. */
@@ -134,6 +157,14 @@ struct structure;
 extern const struct structure structure_table, structure_feature, structure_engine;
 extern const struct structure structure_plan, structure_device, structure_quantization;
 
+/*
+ * settings_hold() - a copy of a dict, with its dicts copied and its lists as tuples
+ *
+ * Reading settings calls methods of the program's objects (__index__, __float__), which may change the
+ * program's own dict. So the functions below are given copies, which also keep the texts that
+ * structures point to. Return: a new reference; to the object itself where it is no dict.
+ */
+PyObject *settings_hold(PyObject *object);
 int settings_read(const struct structure *structure, PyObject *dict, void *to);
 PyObject *settings_describe(const struct structure *structure, const void *from);
 int settings_read_optimizer(struct core_state *state, PyObject *dict,
@@ -159,9 +190,14 @@ PyObject *model_describe_all(const struct embeng_model *model);
 
 /* -- engine.c ---------------------------------------------------------------- */
 
+enum input_form { INPUT_DENSE, INPUT_BAGS, INPUT_SPARSE };
+
 struct input {
 	struct array ids, bounds, weights;
+	enum input_form form;
+	struct embeng_bags bags; /* with INPUT_BAGS */
 	size_t samples;
+	bool given;    /* the program's dict has the feature */
 	bool sequence; /* the output of a sample is max_sequence_length rows */
 };
 
@@ -170,7 +206,7 @@ struct output {
 	PyObject *object;
 };
 
-/* What one call needs for each feature. It is kept for the next call. */
+/* The inputs and outputs of one call, by feature. It is kept for the next call. */
 struct call {
 	struct call *next;
 	struct embeng_batch *batches[2]; /* by enum embeng_mode */
@@ -181,12 +217,19 @@ struct call {
 	struct embeng_output *places;
 	const float **gradients;
 	size_t *elements;
+	bool is_keyed;		    /* the members below hold the arrays of all features */
+	struct input keyed;	    /* sequence: features have numbers of samples of their own */
+	struct output keyed_output; /* activations or gradients */
+	float *scratch;		    /* gradients of a feature after another */
 };
 
 struct engine_feature {
 	PyObject *name;
 	int table;
 	int64_t dim, sequence_length;
+	int64_t rows; /* rows of the table */
+	bool strict;  /* ids outside of the table are refused */
+	bool whole;   /* its batches have a shape or a limit, and are not cut into pieces */
 	PyObject *table_name;
 };
 
@@ -194,7 +237,8 @@ struct engine_feature {
 struct engine_layout {
 	size_t feature_count;
 	struct engine_feature *features;
-	PyObject *tables; /* dict: name to index */
+	PyObject *tables;  /* dict: name to index */
+	PyObject *numbers; /* likewise of features */
 };
 
 struct engine_object {
@@ -216,6 +260,14 @@ extern PyType_Spec engine_spec;
 /* Begins a use of the handle, which stays open until engine_leave(). Return: 0, -1. */
 int engine_enter(struct engine_object *engine);
 void engine_leave(struct engine_object *engine);
+/* Long work of this thread that calls functions of the program, which may not use the engine. */
+struct engine_work {
+	struct engine_object *engine;
+	struct engine_work *outer;
+};
+
+void engine_begin_work(struct engine_object *engine, struct engine_work *work);
+void engine_end_work(const struct engine_work *work);
 /* Keeps the handle open for a map, from within a call, until engine_let_go(). */
 void engine_keep(struct engine_object *engine);
 void engine_let_go(struct engine_object *engine);
@@ -233,11 +285,18 @@ struct embeng_batch *engine_batch(struct engine_object *engine, struct call *cal
 /* Fills the call's batch from a dict of feature names; those that are left out have no samples. */
 int inputs_fill(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
 		PyObject *features);
+/* Raises the exception of a key that is no feature's. @what is how messages call @dict. Return: -1. */
+int inputs_fail_unknown(struct engine_object *engine, const char *what, PyObject *dict);
+/* A feature without samples, in a batch that has others. */
+int inputs_give_nothing(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
+			int feature);
 /* Holds gradients by feature in the call, behind its inputs. */
 int gradients_read(struct engine_object *engine, struct call *call, PyObject *gradients);
+/* The factor of all gradients; none where @object is NULL or None. */
+int multiplier_read(PyObject *object, struct embeng_gradients *gradients);
 /* Rates of a dict from names to numbers. rates_put() also after an error. */
 struct rates {
-	PyObject *held; /* whose names @items points to */
+	PyObject *held; /* a dict that has the names of @items */
 	struct embeng_rate *items;
 	size_t count;
 };
@@ -245,17 +304,25 @@ struct rates {
 int rates_read(PyObject *dict, struct rates *rates);
 void rates_put(struct rates *rates);
 
+/* -- keyed.c: bags of several features in one array ----------------------------- */
+
+bool keyed_is(const struct engine_object *engine, PyObject *object);
+int keyed_fill(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
+	       PyObject *tuple);
+/* Places the activations in @out, or in a new array if that is NULL. */
+int keyed_place(struct engine_object *engine, struct call *call, PyObject *out);
+int keyed_read_gradients(struct engine_object *engine, struct call *call, PyObject *gradients);
+void keyed_put(struct call *call);
+
+/* -- pieces.c ---------------------------------------------------------------- */
+
+/* Into how many pieces a lookup is cut whose inputs and outputs the call has; 1: it is not. */
+size_t pieces_count(struct engine_object *engine, struct call *call);
+/* Looks them up one after another. Return: 0, -1. */
+int pieces_look_up(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
+		   size_t count, PyObject *timeout);
+
 /* -- methods of Engine ------------------------------------------------------- */
-
-/* Arguments of a fast call, by position or by name. */
-struct arguments {
-	const char *function;
-	const char *const *names;
-	size_t count, required;
-};
-
-int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssize_t nargs,
-		    PyObject *kwnames, PyObject **out);
 
 extern PyMethodDef lookup_methods[], update_methods[], protocol_methods[], rows_methods[];
 extern PyMethodDef checkpoint_methods[], stats_methods[];
@@ -273,7 +340,7 @@ PyObject *plan_compute(struct model_object *self, PyObject *options);
 
 struct stream_call {
 	struct progress_call *progress; /* has the thread's state */
-	PyObject *file;
+	PyObject *file, *method;	/* write or readinto */
 };
 
 int64_t stream_write(void *arg, const void *data, size_t bytes);

@@ -26,10 +26,9 @@ PyObject *devices_describe(PyObject *module, PyObject *name)
 {
 	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	const char *text = NULL;
-	Py_ssize_t length;
 
 	if (name != Py_None) {
-		text = PyUnicode_AsUTF8AndSize(name, &length);
+		text = text_read(name, "device");
 		if (!text)
 			return NULL;
 	}

@@ -14,10 +14,41 @@
 
 /* -- uses of the handle -------------------------------------------------------- */
 
+/* Works of the calling thread, the last one first. */
+static _Thread_local struct engine_work *works;
+
+void engine_begin_work(struct engine_object *engine, struct engine_work *work)
+{
+	work->engine = engine;
+	work->outer = works;
+	works = work;
+}
+
+void engine_end_work(const struct engine_work *work)
+{
+	works = work->outer;
+}
+
+/* The library would wait for the end of the work, which waits for the program's function. */
+static int check_works(const struct engine_object *engine)
+{
+	for (const struct engine_work *work = works; work; work = work->outer)
+		if (work->engine == engine) {
+			core_fail_with(
+				engine->state, -EBUSY,
+				"this call comes from a function that save() or restore() of "
+				"the same engine called; make it when that has returned");
+			return -1;
+		}
+	return 0;
+}
+
 int engine_enter(struct engine_object *engine)
 {
 	bool open, free;
 
+	if (works && check_works(engine))
+		return -1;
 	pthread_mutex_lock(&engine->lock);
 	open = engine->handle && !engine->closed;
 	free = open && !engine->changing;
@@ -55,13 +86,21 @@ static void free_calls(struct engine_object *engine)
 	}
 }
 
-/* Waits for updates that were handed in, and for signals only afterwards. */
+/*
+ * Waits for updates that were handed in, and for signals only afterwards. An interpreter beside the
+ * main one may be at its end together with the process: a thread that gave the lock up then would not
+ * get it again, but end, and the process with it.
+ */
 static void close_handle(struct engine_object *engine)
 {
 	struct embeng *handle = engine->handle;
 
 	engine->handle = NULL;
 	free_calls(engine);
+	if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
+		embeng_close(handle);
+		return;
+	}
 	Py_BEGIN_ALLOW_THREADS embeng_close(handle);
 	Py_END_ALLOW_THREADS
 }
@@ -141,6 +180,10 @@ struct call *engine_call_get(struct engine_object *engine)
 
 void engine_call_put(struct engine_object *engine, struct call *call)
 {
+	if (call->is_keyed) {
+		/* Features have parts of its arrays, and none of their own. */
+		keyed_put(call);
+	}
 	for (size_t k = 0; k < call->feature_count; k++) {
 		array_put(&call->inputs[k].ids);
 		array_put(&call->inputs[k].bounds);
@@ -188,18 +231,25 @@ static void free_layout(struct engine_layout *layout)
 	layout->features = NULL;
 	layout->feature_count = 0;
 	Py_CLEAR(layout->tables);
+	Py_CLEAR(layout->numbers);
 }
 
 static int name_feature(const struct embeng_model *model, size_t at, struct engine_feature *feature)
 {
 	struct embeng_feature_config config = EMBENG_INIT(embeng_feature_config);
 	struct embeng_table_config table = EMBENG_INIT(embeng_table_config);
+	struct embeng_engine_config engine = EMBENG_INIT(embeng_engine_config);
 
+	embeng_model_get_engine(model, &engine);
 	embeng_model_get_feature(model, at, &config);
 	embeng_model_get_table(model, (size_t)config.table, &table);
 	feature->table = config.table;
 	feature->dim = table.dim;
 	feature->sequence_length = config.max_sequence_length;
+	feature->rows = table.vocabulary_size;
+	feature->strict = table.out_of_range == EMBENG_POLICY_ERROR;
+	feature->whole = engine.fixed_shapes || config.output_rank || config.max_samples ||
+			 config.max_ids;
 	feature->name = PyUnicode_InternFromString(config.name);
 	feature->table_name = PyUnicode_InternFromString(table.name);
 	return feature->name && feature->table_name ? 0 : -1;
@@ -213,6 +263,21 @@ static int name_tables(const struct embeng_model *model, struct engine_layout *l
 				 PyLong_FromSize_t(k)))
 			return -1;
 	return layout->tables ? 0 : -1;
+}
+
+static int number_features(struct engine_layout *layout)
+{
+	layout->numbers = PyDict_New();
+	for (size_t k = 0; layout->numbers && k < layout->feature_count; k++) {
+		PyObject *number = PyLong_FromSize_t(k);
+		int ret = number ? PyDict_SetItem(layout->numbers, layout->features[k].name, number)
+				 : -1;
+
+		Py_XDECREF(number);
+		if (ret)
+			return -1;
+	}
+	return layout->numbers ? 0 : -1;
 }
 
 static int read_layout(struct embeng *handle, struct engine_layout *layout)
@@ -229,7 +294,7 @@ static int read_layout(struct embeng *handle, struct engine_layout *layout)
 	for (size_t k = 0; k < count; k++)
 		if (name_feature(model, k, &layout->features[k]))
 			return -1;
-	return name_tables(model, layout);
+	return name_tables(model, layout) || number_features(layout) ? -1 : 0;
 }
 
 int engine_table(struct engine_object *engine, PyObject *name)
@@ -254,7 +319,7 @@ static int open_handle(struct engine_object *self, const struct embeng_open_opti
 	Py_BEGIN_ALLOW_THREADS ret = embeng_open_with(options, model->model, &self->handle, NULL);
 	Py_END_ALLOW_THREADS if (ret)
 	{
-		core_fail(self->state);
+		core_fail_making(self->state, ret);
 		return -1;
 	}
 	embeng_model_get_engine(model->model, &config);
@@ -272,13 +337,21 @@ static int read_opening(struct engine_object *self, PyObject *args, PyObject *kw
 	static char *names[] = {"model",   "device",   "cores", "memory",
 				"variant", "prefetch", "path",	NULL};
 	struct embeng_open_options options = EMBENG_INIT(embeng_open_options);
-	PyObject *model;
+	PyObject *model, *cores = NULL, *memory = NULL;
+	unsigned long long number = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|zIKzzz:Engine", names,
-					 self->state->model_type, &model, &options.device,
-					 &options.cores, &options.memory, &options.variant,
-					 &options.prefetch, &options.path))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|zOOzzz:Engine", names,
+					 self->state->model_type, &model, &options.device, &cores,
+					 &memory, &options.variant, &options.prefetch,
+					 &options.path))
 		return -1;
+	if (cores && whole_read(cores, "cores", UINT32_MAX, &number))
+		return -1;
+	options.cores = (uint32_t)number;
+	number = 0;
+	if (memory && whole_read(memory, "memory", UINT64_MAX, &number))
+		return -1;
+	options.memory = number;
 	return open_handle(self, &options, (struct model_object *)model);
 }
 
@@ -353,7 +426,7 @@ static int add_tables_alone(struct engine_object *self, struct model_object *mod
 	Py_BEGIN_ALLOW_THREADS ret = embeng_add_tables(self->handle, model->model);
 	Py_END_ALLOW_THREADS if (ret)
 	{
-		core_fail(self->state);
+		core_fail_making(self->state, ret);
 		return -1;
 	}
 	if (read_layout(self->handle, &layout)) {

@@ -63,6 +63,11 @@ PyObject *core_fail(struct core_state *state)
 	return raise_last(state, NULL);
 }
 
+PyObject *core_fail_making(struct core_state *state, int code)
+{
+	return raise_last(state, code == -ENOSPC ? find_error(state, -ENOMEM) : NULL);
+}
+
 PyObject *core_fail_opening(struct core_state *state, int code)
 {
 	return raise_last(state, code == -ENOENT ? state->not_found : NULL);

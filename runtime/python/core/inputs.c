@@ -20,7 +20,7 @@ enum {
 	RAGGED_PADDING,
 	RAGGED_COUNT
 };
-/* Members of embeng.Sparse, in its order. */
+/* Members of embeng.Sparse, in its order; tuples of another length are none. */
 enum { SPARSE_INDICES, SPARSE_VALUES, SPARSE_SHAPE, SPARSE_WEIGHTS, SPARSE_COUNT };
 
 struct place {
@@ -41,6 +41,29 @@ static int fail_call(struct place *place, int ret)
 	return -1;
 }
 
+/* Ids that equal the padding are as if they were not there. */
+static int read_padding(struct place *place, PyObject *padding, struct embeng_bags *bags)
+{
+	PyObject *index;
+
+	if (!padding)
+		return 0;
+	index = PyNumber_Index(padding);
+	if (!index && !PyErr_ExceptionMatches(PyExc_TypeError))
+		return -1;
+	PyErr_Clear();
+	bags->has_padding = 1;
+	bags->padding = index ? PyLong_AsLongLong(index) : -1;
+	if (index && !PyErr_Occurred()) {
+		Py_DECREF(index);
+		return 0;
+	}
+	PyErr_Clear();
+	Py_XDECREF(index);
+	return part_fail(PyExc_ValueError, PART(place, "padding"),
+			 "%R is no whole number of 64 bits", padding);
+}
+
 static int give_bags(struct place *place, struct embeng_bags *bags)
 {
 	const struct input *input = place->input;
@@ -53,6 +76,8 @@ static int give_bags(struct place *place, struct embeng_bags *bags)
 		bags->weights = input->weights.data;
 		bags->weight_count = input->weights.count;
 	}
+	place->input->form = INPUT_BAGS;
+	place->input->bags = *bags;
 	place->input->sequence = place->engine->layout.features[place->feature].sequence_length > 0;
 	return fail_call(place, embeng_batch_bags(place->batch, place->feature, bags));
 }
@@ -71,6 +96,7 @@ static int give_array(struct place *place, PyObject *weights, PyObject *padding)
 	}
 	input->samples = (size_t)ids->shape[0];
 	input->sequence = false;
+	input->form = INPUT_DENSE;
 	if (ids->rank == 1 && !weights && !padding)
 		return fail_call(place, embeng_batch_dense(place->batch, place->feature,
 							   array_id_type(ids), ids->data,
@@ -78,13 +104,7 @@ static int give_array(struct place *place, PyObject *weights, PyObject *padding)
 	bags.bound_count = input->samples;
 	if (ids->rank == 2)
 		bags.length = ids->shape[1];
-	if (padding) {
-		bags.has_padding = 1;
-		bags.padding = PyLong_AsLongLong(padding);
-		if (bags.padding == -1 && PyErr_Occurred())
-			return -1;
-	}
-	return give_bags(place, &bags);
+	return read_padding(place, padding, &bags) ? -1 : give_bags(place, &bags);
 }
 
 /* Weights have the shape of their ids, or are as many in one dimension. */
@@ -122,13 +142,16 @@ static int give_bounded(struct place *place, PyObject *bounds, enum embeng_bags_
 	bags.bound_type = array_id_type(&input->bounds);
 	bags.bounds = input->bounds.data;
 	bags.bound_count = input->bounds.count;
-	if (padding) {
-		bags.has_padding = 1;
-		bags.padding = PyLong_AsLongLong(padding);
-		if (bags.padding == -1 && PyErr_Occurred())
-			return -1;
-	}
-	return give_bags(place, &bags);
+	return read_padding(place, padding, &bags) ? -1 : give_bags(place, &bags);
+}
+
+/* A subclass of a named tuple may be made with any number of members. */
+static int check_members(struct place *place, PyObject *tuple, int count)
+{
+	if (PyTuple_Size(tuple) == count)
+		return 0;
+	return part_fail(PyExc_ValueError, PART(place, "the input"), "%R has %zd members, not %d",
+			 (PyObject *)Py_TYPE(tuple), PyTuple_Size(tuple), count);
 }
 
 static PyObject *get_member(PyObject *tuple, int at)
@@ -140,12 +163,14 @@ static PyObject *get_member(PyObject *tuple, int at)
 
 static int give_ragged(struct place *place, PyObject *ragged)
 {
-	PyObject *padding = get_member(ragged, RAGGED_PADDING);
-	PyObject *weights = get_member(ragged, RAGGED_WEIGHTS);
-	PyObject *bounds = NULL;
-	int form = -1, count = 0;
 	static const int members[] = {RAGGED_SPLITS, RAGGED_STARTS, RAGGED_LENGTHS};
+	PyObject *padding, *weights, *bounds = NULL;
+	int form = -1, count = 0;
 
+	if (check_members(place, ragged, RAGGED_COUNT))
+		return -1;
+	padding = get_member(ragged, RAGGED_PADDING);
+	weights = get_member(ragged, RAGGED_WEIGHTS);
 	for (int k = 0; k < 3; k++)
 		if (get_member(ragged, members[k])) {
 			bounds = get_member(ragged, members[k]);
@@ -166,8 +191,12 @@ static int give_ragged(struct place *place, PyObject *ragged)
 
 static int read_shape(struct place *place, PyObject *object, int64_t *shape, size_t *rank)
 {
-	Py_ssize_t count = PySequence_Size(object);
+	Py_ssize_t count;
 
+	if (!PySequence_Check(object))
+		return part_fail(PyExc_TypeError, PART(place, "shape"), "%R has no lengths",
+				 object);
+	count = PySequence_Size(object);
 	if (count < 0)
 		return -1;
 	if (count < 2 || count > EMBENG_MAX_RANK) {
@@ -189,11 +218,14 @@ static int read_shape(struct place *place, PyObject *object, int64_t *shape, siz
 static int give_sparse(struct place *place, PyObject *sparse)
 {
 	struct core_state *state = place->engine->state;
-	PyObject *weights = get_member(sparse, SPARSE_WEIGHTS);
 	struct input *input = place->input;
 	int64_t shape[EMBENG_MAX_RANK], samples = 1;
+	PyObject *weights;
 	size_t rank = 0;
 
+	if (check_members(place, sparse, SPARSE_COUNT))
+		return -1;
+	weights = get_member(sparse, SPARSE_WEIGHTS);
 	if (read_shape(place, PyTuple_GetItem(sparse, SPARSE_SHAPE), shape, &rank) ||
 	    array_get_ids(state, PyTuple_GetItem(sparse, SPARSE_VALUES), PART(place, "values"),
 			  &input->ids) ||
@@ -208,8 +240,9 @@ static int give_sparse(struct place *place, PyObject *sparse)
 	}
 	for (size_t k = 0; k + 1 < rank; k++)
 		if (shape[k] < 0 || __builtin_mul_overflow(samples, shape[k], &samples))
-			samples = 0; /* which the library refuses with the shape */
+			samples = 0; /* the library refuses it with the shape */
 	input->samples = (size_t)samples;
+	input->form = INPUT_SPARSE;
 	input->sequence = place->engine->layout.features[place->feature].sequence_length > 0;
 	return fail_call(place, embeng_batch_sparse(place->batch, place->feature,
 						    array_id_type(&input->ids), input->bounds.data,
@@ -223,6 +256,9 @@ static int give_nothing(struct place *place)
 		.size = sizeof(bags), .form = EMBENG_BAGS_EVEN, .length = 1, .type = EMBENG_I64};
 
 	place->input->samples = 0;
+	place->input->ids.count = 0;
+	place->input->form = INPUT_BAGS;
+	place->input->bags = bags;
 	place->input->sequence = place->engine->layout.features[place->feature].sequence_length > 0;
 	return fail_call(place, embeng_batch_bags(place->batch, place->feature, &bags));
 }
@@ -245,25 +281,50 @@ static int give_any(struct place *place, PyObject *object)
 	return give_array(place, NULL, NULL);
 }
 
-static int fail_unknown(struct engine_object *engine, PyObject *features)
+/* The first key that @known has not, as a new reference. */
+static PyObject *find_stranger(PyObject *dict, PyObject *known)
 {
-	PyObject *key, *value, *known = PyList_New(0);
-	Py_ssize_t at = 0;
+	PyObject *keys = PyDict_Keys(dict), *found = NULL;
+
+	for (Py_ssize_t k = 0; keys && !found && k < PyList_Size(keys); k++) {
+		PyObject *key = PyList_GetItem(keys, k);
+		int has = PySequence_Contains(known, key);
+
+		if (has < 0)
+			break;
+		if (!has)
+			found = Py_NewRef(key);
+	}
+	Py_XDECREF(keys);
+	if (!found && !PyErr_Occurred())
+		PyErr_SetString(PyExc_RuntimeError, "a dict changed while it was read");
+	return found;
+}
+
+int inputs_give_nothing(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
+			int feature)
+{
+	struct place place = {.engine = engine,
+			      .batch = batch,
+			      .input = &call->inputs[feature],
+			      .feature = feature};
+
+	return give_nothing(&place);
+}
+
+int inputs_fail_unknown(struct engine_object *engine, const char *what, PyObject *dict)
+{
+	PyObject *known = PyList_New(0), *key = NULL;
 
 	for (size_t k = 0; known && k < engine->layout.feature_count; k++)
 		if (PyList_Append(known, engine->layout.features[k].name))
 			Py_CLEAR(known);
-	while (known && PyDict_Next(features, &at, &key, &value)) {
-		int found = PySequence_Contains(known, key);
-
-		if (found < 0)
-			break;
-		if (!found) {
-			core_fail_with(engine->state, -ENOENT,
-				       "there is no feature %R; the features are %R", key, known);
-			break;
-		}
-	}
+	if (known)
+		key = find_stranger(dict, known);
+	if (key)
+		core_fail_with(engine->state, -ENOENT,
+			       "%s: there is no feature %R; the features are %R", what, key, known);
+	Py_XDECREF(key);
 	Py_XDECREF(known);
 	return -1;
 }
@@ -273,7 +334,10 @@ int inputs_fill(struct engine_object *engine, struct call *call, struct embeng_b
 {
 	struct place place = {.engine = engine, .batch = batch};
 	Py_ssize_t found = 0;
+	int ret;
 
+	if (keyed_is(engine, features))
+		return keyed_fill(engine, call, batch, features);
 	if (!PyDict_Check(features)) {
 		PyErr_Format(PyExc_TypeError,
 			     "inputs are a dict from names of features to ids, not %R",
@@ -281,24 +345,27 @@ int inputs_fill(struct engine_object *engine, struct call *call, struct embeng_b
 		return -1;
 	}
 	for (size_t k = 0; k < engine->layout.feature_count; k++) {
-		PyObject *object = PyDict_GetItemWithError(features,
-							   engine->layout.features[k].name);
+		PyObject *object = dict_find(features, engine->layout.features[k].name);
 
 		if (!object && PyErr_Occurred())
 			return -1;
 		place.input = &call->inputs[k];
+		place.input->given = object != NULL;
 		place.feature = (int)k;
-		if (object ? give_any(&place, object) : give_nothing(&place))
+		/* Conversions run methods of the program's, which may change the dict. */
+		ret = object ? give_any(&place, object) : give_nothing(&place);
+		Py_XDECREF(object);
+		if (ret)
 			return -1;
-		found += object != NULL;
+		found += place.input->given;
 	}
-	return found == PyDict_Size(features) ? 0 : fail_unknown(engine, features);
+	return found == PyDict_Size(features) ? 0 : inputs_fail_unknown(engine, "inputs", features);
 }
 
 int rates_read(PyObject *dict, struct rates *rates)
 {
 	PyObject *key, *value;
-	Py_ssize_t at = 0, length;
+	Py_ssize_t at = 0;
 
 	if (!dict || dict == Py_None)
 		return 0;
@@ -317,9 +384,7 @@ int rates_read(PyObject *dict, struct rates *rates)
 	while (PyDict_Next(rates->held, &at, &key, &value)) {
 		struct embeng_rate *rate = &rates->items[rates->count++];
 
-		rate->name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, &length) : NULL;
-		if (!rate->name && !PyErr_Occurred())
-			PyErr_SetString(PyExc_TypeError, "rates: a name is not text");
+		rate->name = text_read(key, "rates");
 		rate->value = rate->name ? (float)PyFloat_AsDouble(value) : 0;
 		if (PyErr_Occurred())
 			return -1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Engine.lookup(): one call from a dictionary of ids to a dictionary of activations, which are written
- * into arrays of the program or into new ones of numpy. Any number of threads may call it at once.
+ * into arrays of the program or into new ones of numpy. Any number of threads may call it at once. Large
+ * ones are cut into pieces (pieces.c).
  */
 #include "core.h"
 
@@ -9,7 +10,8 @@ struct lookup {
 	struct engine_object *engine;
 	struct call *call;
 	struct embeng_batch *batch;
-	PyObject *features, *out;
+	PyObject *features, *out; /* @out: NULL, there is none */
+	Py_ssize_t found;	  /* features of @out */
 };
 
 /* The shape of a feature's activations. Return: its rank. */
@@ -49,10 +51,11 @@ static PyObject *find_output(struct lookup *lookup, PyObject *name, const int64_
 {
 	PyObject *given = NULL;
 
-	if (lookup->out != Py_None) {
-		given = PyDict_GetItemWithError(lookup->out, name);
+	if (lookup->out) {
+		given = dict_find(lookup->out, name);
+		lookup->found += given != NULL;
 		if (given || PyErr_Occurred())
-			return Py_XNewRef(given);
+			return given;
 	}
 	return array_new(lookup->engine->state->empty, shape, rank);
 }
@@ -66,7 +69,7 @@ static int place_output(struct lookup *lookup, size_t at)
 	int rank = shape_output(feature, &lookup->call->inputs[at], shape);
 
 	*place = (struct embeng_output){0};
-	if (!PyDict_Contains(lookup->features, feature->name))
+	if (!lookup->call->inputs[at].given)
 		return 0;
 	output->object = find_output(lookup, feature->name, shape, rank);
 	if (!output->object ||
@@ -91,29 +94,42 @@ static int look_up(void *arg, int64_t timeout_ns)
 			     lookup->call->feature_count, timeout_ns);
 }
 
-static int check_out(struct lookup *lookup)
+/* Outputs are for features that have inputs. */
+static int fail_output(struct lookup *lookup)
 {
-	PyObject *key, *value;
-	Py_ssize_t at = 0;
+	struct call *call = lookup->call;
 
-	if (lookup->out == Py_None)
-		return 0;
-	if (!PyDict_Check(lookup->out)) {
+	for (size_t k = 0; k < call->feature_count; k++) {
+		PyObject *name = lookup->engine->layout.features[k].name;
+
+		if (!call->inputs[k].given && PyDict_GetItemWithError(lookup->out, name))
+			return part_fail(PyExc_ValueError, &(struct part){name, "out"},
+					 "the feature has no input");
+	}
+	return PyErr_Occurred() ? -1 : inputs_fail_unknown(lookup->engine, "out", lookup->out);
+}
+
+static int place_outputs(struct lookup *lookup)
+{
+	if (lookup->call->is_keyed)
+		return keyed_place(lookup->engine, lookup->call, lookup->out);
+	if (lookup->out && !PyDict_Check(lookup->out)) {
 		PyErr_SetString(PyExc_TypeError, "out: a dict from names of features to arrays");
 		return -1;
 	}
-	while (PyDict_Next(lookup->out, &at, &key, &value))
-		if (!PyDict_Contains(lookup->features, key)) {
-			PyErr_Format(PyExc_ValueError, "out: there is no input for %R", key);
+	for (size_t k = 0; k < lookup->call->feature_count; k++)
+		if (place_output(lookup, k))
 			return -1;
-		}
-	return 0;
+	return lookup->out && lookup->found != PyDict_Size(lookup->out) ? fail_output(lookup) : 0;
 }
 
 static PyObject *gather_outputs(struct lookup *lookup)
 {
-	PyObject *result = PyDict_New();
+	PyObject *result;
 
+	if (lookup->call->is_keyed)
+		return Py_NewRef(lookup->call->keyed_output.object);
+	result = PyDict_New();
 	for (size_t k = 0; result && k < lookup->call->feature_count; k++) {
 		PyObject *object = lookup->call->outputs[k].object;
 
@@ -127,19 +143,22 @@ static PyObject *gather_outputs(struct lookup *lookup)
 static PyObject *run_lookup_call(struct lookup *lookup, PyObject *timeout)
 {
 	struct engine_object *engine = lookup->engine;
+	size_t pieces;
 	int ret;
 
 	lookup->batch = engine_batch(engine, lookup->call, EMBENG_INFERENCE, 0);
 	if (!lookup->batch || inputs_fill(engine, lookup->call, lookup->batch, lookup->features) ||
-	    check_out(lookup))
+	    place_outputs(lookup))
 		return NULL;
-	for (size_t k = 0; k < lookup->call->feature_count; k++)
-		if (place_output(lookup, k))
-			return NULL;
-	ret = core_wait(look_up, lookup, timeout);
-	if (ret)
-		return ret < 0 ? core_fail(engine->state) : NULL;
-	return gather_outputs(lookup);
+	pieces = pieces_count(engine, lookup->call);
+	if (pieces > 1) {
+		ret = pieces_look_up(engine, lookup->call, lookup->batch, pieces, timeout);
+	} else {
+		ret = core_wait(look_up, lookup, timeout);
+		if (ret < 0)
+			core_fail(engine->state);
+	}
+	return ret ? NULL : gather_outputs(lookup);
 }
 
 static PyObject *lookup_features(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -153,7 +172,7 @@ static PyObject *lookup_features(PyObject *self, PyObject *const *args, Py_ssize
 	if (arguments_parse(&spec, args, nargs, kwnames, given) || engine_enter(lookup.engine))
 		return NULL;
 	lookup.features = given[0];
-	lookup.out = given[1] ? given[1] : Py_None;
+	lookup.out = given[1] == Py_None ? NULL : given[1];
 	lookup.call = engine_call_get(lookup.engine);
 	if (lookup.call) {
 		result = run_lookup_call(&lookup, given[2]);
@@ -166,6 +185,7 @@ static PyObject *lookup_features(PyObject *self, PyObject *const *args, Py_ssize
 PyMethodDef lookup_methods[] = {
 	{"lookup", (PyCFunction)(void (*)(void))lookup_features, METH_FASTCALL | METH_KEYWORDS,
 	 PyDoc_STR("lookup(features, out=None, timeout=None)\n--\n\n"
-		   "Return the activations of each feature that is given, as float32 arrays.")},
+		   "Return the activations of each feature that is given, as float32 arrays.\n\n"
+		   "Large lookups are done in pieces; updates of other threads may come between.")},
 	{0},
 };

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* What one table's configuration points to while it is added. */
+/* A table's configuration, and what that points to, while the table is added. */
 struct table_parts {
 	struct embeng_table_config config;
 	struct embeng_dynamic *dynamic;
@@ -20,8 +20,7 @@ static int add_schedule(struct model_object *self, PyObject *name, PyObject *dic
 	struct embeng_schedule schedule;
 	uint64_t *boundaries = NULL;
 	float *values = NULL;
-	Py_ssize_t length;
-	const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+	const char *text = text_read(name, "schedules");
 	int ret = text ? settings_read_schedule(dict, &schedule, &boundaries, &values) : -1;
 
 	if (!ret && embeng_model_set_schedule(self->model, text, &schedule)) {
@@ -36,7 +35,7 @@ static int add_schedule(struct model_object *self, PyObject *name, PyObject *dic
 static int read_slot_starts(PyObject *mapping, struct table_parts *parts)
 {
 	PyObject *key, *value;
-	Py_ssize_t at = 0, length;
+	Py_ssize_t at = 0;
 	size_t count = 0;
 
 	if (!PyDict_Check(mapping)) {
@@ -51,7 +50,7 @@ static int read_slot_starts(PyObject *mapping, struct table_parts *parts)
 	while (PyDict_Next(mapping, &at, &key, &value)) {
 		struct embeng_slot_start *start = &parts->starts[count++];
 
-		start->slot = PyUnicode_AsUTF8AndSize(key, &length);
+		start->slot = text_read(key, "table: slot_starts");
 		if (!start->slot || settings_read_initializer(value, &start->initializer))
 			return -1;
 	}
@@ -130,17 +129,14 @@ static int add_feature(struct model_object *self, PyObject *dict)
 {
 	struct embeng_feature_config config = EMBENG_INIT(embeng_feature_config);
 	PyObject *table, *shape;
-	Py_ssize_t length;
 	const char *name;
 
 	if (settings_read(&structure_feature, dict, &config))
 		return -1;
 	table = find_member(dict, "table");
-	name = table && PyUnicode_Check(table) ? PyUnicode_AsUTF8AndSize(table, &length) : NULL;
-	if (!name) {
-		PyErr_SetString(PyExc_TypeError, "feature: table is the name of a table");
+	name = text_read(table ? table : Py_None, "feature: table");
+	if (!name)
 		return -1;
-	}
 	config.table = embeng_model_table(self->model, name);
 	shape = find_member(dict, "output_shape");
 	if (shape && read_output_shape(shape, &config))
@@ -163,8 +159,10 @@ static int add_each(struct model_object *self, PyObject *list,
 
 	for (Py_ssize_t k = 0; k < count; k++) {
 		PyObject *dict = PySequence_GetItem(list, k);
-		int ret = dict ? add(self, dict) : -1;
+		PyObject *held = dict ? settings_hold(dict) : NULL;
+		int ret = held ? add(self, held) : -1;
 
+		Py_XDECREF(held);
 		Py_XDECREF(dict);
 		if (ret)
 			return -1;
@@ -199,6 +197,21 @@ static int set_schedules(struct model_object *self, PyObject *schedules)
 	return 0;
 }
 
+/* Calls a function with a copy of a dict; not at all for None. */
+static int with_held(struct model_object *self, PyObject *dict,
+		     int (*use)(struct model_object *self, PyObject *dict))
+{
+	PyObject *held;
+	int ret;
+
+	if (dict == Py_None)
+		return 0;
+	held = settings_hold(dict);
+	ret = held ? use(self, held) : -1;
+	Py_XDECREF(held);
+	return ret;
+}
+
 static int fill_model(struct model_object *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"tables", "features", "options", "schedules", NULL};
@@ -208,9 +221,9 @@ static int fill_model(struct model_object *self, PyObject *args, PyObject *kwarg
 					 &options, &schedules) ||
 	    add_each(self, tables, add_table) || add_each(self, features, add_feature))
 		return -1;
-	if (options != Py_None && set_options(self, options))
+	if (with_held(self, options, set_options))
 		return -1;
-	return schedules != Py_None ? set_schedules(self, schedules) : 0;
+	return with_held(self, schedules, set_schedules);
 }
 
 static PyObject *make_model(PyTypeObject *type, PyObject *args, PyObject *kwargs)

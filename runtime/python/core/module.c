@@ -23,48 +23,6 @@ struct core_state *core_state_of(PyTypeObject *type)
 	return NULL;
 }
 
-/* -- arguments of fast calls ------------------------------------------------------ */
-
-static int take_named(const struct arguments *spec, PyObject *name, PyObject *value, PyObject **out)
-{
-	for (size_t k = 0; k < spec->count; k++) {
-		if (PyUnicode_CompareWithASCIIString(name, spec->names[k]))
-			continue;
-		if (out[k]) {
-			PyErr_Format(PyExc_TypeError, "%s() got '%U' twice", spec->function, name);
-			return -1;
-		}
-		out[k] = value;
-		return 0;
-	}
-	PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", spec->function, name);
-	return -1;
-}
-
-int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssize_t nargs,
-		    PyObject *kwnames, PyObject **out)
-{
-	Py_ssize_t named = kwnames ? PyTuple_Size(kwnames) : 0;
-
-	if ((size_t)nargs > spec->count) {
-		PyErr_Format(PyExc_TypeError, "%s() takes at most %zu arguments, got %zd",
-			     spec->function, spec->count, nargs);
-		return -1;
-	}
-	for (size_t k = 0; k < spec->count; k++)
-		out[k] = k < (size_t)nargs ? args[k] : NULL;
-	for (Py_ssize_t k = 0; k < named; k++)
-		if (take_named(spec, PyTuple_GetItem(kwnames, k), args[nargs + k], out))
-			return -1;
-	for (size_t k = 0; k < spec->required; k++)
-		if (!out[k]) {
-			PyErr_Format(PyExc_TypeError, "%s() lacks the argument '%s'",
-				     spec->function, spec->names[k]);
-			return -1;
-		}
-	return 0;
-}
-
 /* -- functions ----------------------------------------------------------------------- */
 
 static PyObject *compute_rate(PyObject *module, PyObject *args)
@@ -73,28 +31,32 @@ static PyObject *compute_rate(PyObject *module, PyObject *args)
 	uint64_t *boundaries = NULL;
 	unsigned long long step;
 	float *values = NULL, rate;
-	PyObject *dict, *result = NULL;
+	PyObject *given, *number, *dict, *result = NULL;
 
-	if (!PyArg_ParseTuple(args, "OK:schedule_rate", &dict, &step))
+	if (!PyArg_ParseTuple(args, "OO:schedule_rate", &given, &number) ||
+	    whole_read(number, "step", UINT64_MAX, &step))
 		return NULL;
-	if (!settings_read_schedule(dict, &schedule, &boundaries, &values))
+	dict = settings_hold(given);
+	if (dict && !settings_read_schedule(dict, &schedule, &boundaries, &values))
 		result = embeng_schedule_rate(&schedule, step, &rate)
 				 ? core_fail(PyModule_GetState(module))
 				 : PyFloat_FromDouble(rate);
 	PyMem_Free(boundaries);
 	PyMem_Free(values);
+	Py_XDECREF(dict);
 	return result;
 }
 
-static PyObject *describe_optimizer(PyObject *module, PyObject *dict)
+static PyObject *describe_optimizer(PyObject *module, PyObject *given)
 {
 	struct embeng_optimizer optimizer = {0};
 	struct embeng_dynamic *dynamic = NULL;
-	PyObject *result = NULL;
+	PyObject *dict = settings_hold(given), *result = NULL;
 
-	if (!settings_read_optimizer(PyModule_GetState(module), dict, &optimizer, &dynamic))
+	if (dict && !settings_read_optimizer(PyModule_GetState(module), dict, &optimizer, &dynamic))
 		result = settings_describe_optimizer(&optimizer);
 	PyMem_Free(dynamic);
+	Py_XDECREF(dict);
 	return result;
 }
 
@@ -139,6 +101,7 @@ static int import_objects(struct core_state *state)
 		{"embeng._errors", "CheckpointNotFoundError", &state->not_found},
 		{"embeng._inputs", "Ragged", &state->bags_type},
 		{"embeng._inputs", "Sparse", &state->sparse_type},
+		{"embeng._inputs", "Keyed", &state->keyed_type},
 		{"embeng._arrays", "as_ids", &state->as_ids},
 		{"embeng._arrays", "as_floats", &state->as_floats},
 		{"embeng._arrays", "as_buffer", &state->as_buffer},
@@ -150,7 +113,10 @@ static int import_objects(struct core_state *state)
 	state->dlpack = PyUnicode_InternFromString("__dlpack__");
 	state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
 	state->dlpack_version = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
-	if (!state->dlpack || !state->dlpack_device || !state->dlpack_version)
+	state->write = PyUnicode_InternFromString("write");
+	state->readinto = PyUnicode_InternFromString("readinto");
+	if (!state->dlpack || !state->dlpack_device || !state->dlpack_version || !state->write ||
+	    !state->readinto)
 		return -1;
 	return import_each(imports);
 }
@@ -183,6 +149,7 @@ static int visit_state(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->not_found);
 	Py_VISIT(state->bags_type);
 	Py_VISIT(state->sparse_type);
+	Py_VISIT(state->keyed_type);
 	Py_VISIT(state->as_ids);
 	Py_VISIT(state->as_floats);
 	Py_VISIT(state->as_buffer);
@@ -204,6 +171,7 @@ static int clear_state(PyObject *module)
 	Py_CLEAR(state->not_found);
 	Py_CLEAR(state->bags_type);
 	Py_CLEAR(state->sparse_type);
+	Py_CLEAR(state->keyed_type);
 	Py_CLEAR(state->as_ids);
 	Py_CLEAR(state->as_floats);
 	Py_CLEAR(state->as_buffer);
@@ -212,6 +180,8 @@ static int clear_state(PyObject *module)
 	Py_CLEAR(state->dlpack);
 	Py_CLEAR(state->dlpack_device);
 	Py_CLEAR(state->dlpack_version);
+	Py_CLEAR(state->write);
+	Py_CLEAR(state->readinto);
 	Py_CLEAR(state->model_type);
 	Py_CLEAR(state->engine_type);
 	Py_CLEAR(state->checkpoint_type);

@@ -60,9 +60,11 @@ PyObject *plan_compute(struct model_object *self, PyObject *options)
 {
 	struct embeng_plan_options given = EMBENG_INIT(embeng_plan_options, .id_type = EMBENG_I64);
 	struct embeng_plan *plan;
-	PyObject *dict;
+	PyObject *dict, *held = settings_hold(options);
+	int ret = held ? settings_read(&structure_plan, held, &given) : -1;
 
-	if (settings_read(&structure_plan, options, &given))
+	Py_XDECREF(held); /* it has no texts that are kept */
+	if (ret)
 		return NULL;
 	if (embeng_model_plan(self->model, &given, &plan))
 		return core_fail(self->state);

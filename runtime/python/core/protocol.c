@@ -60,15 +60,14 @@ static int run_step(struct step *step, int (*call)(void *arg, int64_t timeout_ns
 
 static int read_replica(PyObject *object, uint32_t *replica)
 {
-	unsigned long number;
+	unsigned long long number;
 
 	*replica = 0;
 	if (!object)
 		return 0;
-	number = PyLong_AsUnsignedLong(object);
-	if (PyErr_Occurred())
+	if (whole_read(object, "replica", UINT32_MAX, &number))
 		return -1;
-	*replica = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+	*replica = (uint32_t)number;
 	return 0;
 }
 
@@ -218,11 +217,7 @@ static PyObject *run_apply(struct step *step, PyObject **given)
 	g->elements = step->call->elements;
 	g->rates = step->rates.items;
 	g->rate_count = step->rates.count;
-	if (given[2] && given[2] != Py_None) {
-		g->multiplier = (float)PyFloat_AsDouble(given[2]);
-		g->has_multiplier = 1;
-	}
-	if (PyErr_Occurred() || run_step(step, apply_batch, given[3]))
+	if (multiplier_read(given[2], g) || run_step(step, apply_batch, given[3]))
 		return NULL;
 	note_viewer(step, 0);
 	Py_RETURN_NONE;

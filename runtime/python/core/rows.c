@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Rows of tables and slots: read, written and filled, in pieces, so that a signal is answered while a
- * large table moves. Rows are checked before the first piece is written.
+ * large table moves. Rows and values are checked before the first piece is written.
  */
 #include "core.h"
 
 #include <errno.h>
+#include <math.h>
+#include <string.h>
 
 /* Floats of a piece: 16 MiB. */
 #define PIECE_FLOATS (4u << 20)
@@ -14,28 +16,22 @@ struct rows {
 	struct engine_object *engine;
 	int table;
 	const char *slot;
-	PyObject *name; /* of the table */
+	PyObject *name; /* name of the table */
 	struct array ids, data;
 	bool by_id;
 	int64_t first, count, width;
 	bool write;
-	/* of a piece */
+	/* the piece that moves: its rows from @at on, and their numbers */
 	int64_t at, length;
 	int64_t *numbers;
 };
 
 static int read_slot(PyObject *slot, const char **text)
 {
-	Py_ssize_t length;
-
 	*text = NULL;
 	if (!slot || slot == Py_None)
 		return 0;
-	if (!PyUnicode_Check(slot)) {
-		PyErr_Format(PyExc_TypeError, "slot: %R is no name", slot);
-		return -1;
-	}
-	*text = PyUnicode_AsUTF8AndSize(slot, &length);
+	*text = text_read(slot, "slot");
 	return *text ? 0 : -1;
 }
 
@@ -71,9 +67,8 @@ static int check_range(struct rows *rows, int64_t first, int64_t count)
 	if (first >= 0 && count >= 0 && first <= all && count <= all - first)
 		return 0;
 	core_fail_with(rows->engine->state, -ERANGE,
-		       "table %S: rows %lld to %lld are asked for; it has rows 0 to %lld",
-		       rows->name, (long long)first, (long long)(first + count - 1),
-		       (long long)(all - 1));
+		       "table %S: %lld rows from %lld on are asked for; it has rows 0 to %lld",
+		       rows->name, (long long)count, (long long)first, (long long)(all - 1));
 	return -1;
 }
 
@@ -100,7 +95,8 @@ static int take_rows(struct rows *rows, PyObject *ids, int64_t first)
 {
 	const struct part part = {NULL, "rows"};
 
-	if (rows->data.count % (size_t)rows->width) {
+	if (rows->data.count % (size_t)rows->width ||
+	    (rows->data.rank > 1 && rows->data.shape[rows->data.rank - 1] != rows->width)) {
 		PyErr_Format(PyExc_ValueError, "table %S: %zu numbers, for rows of %lld",
 			     rows->name, rows->data.count, (long long)rows->width);
 		return -1;
@@ -148,11 +144,39 @@ static int move_piece(void *arg, int64_t timeout_ns)
 				(size_t)rows->length, data);
 }
 
-static int move_rows(struct rows *rows)
+/*
+ * Whether no piece can be refused once others are written: parameters are finite, and some slots hold
+ * numbers from 0 on alone. Values that are not so are written in one call, which checks all.
+ */
+static bool has_safe_values(const struct rows *rows)
+{
+	bool is_slot = rows->slot && strcmp(rows->slot, "parameters");
+	const float *values = rows->data.data;
+	bool bad = false;
+
+	for (size_t k = 0; k < rows->data.count; k++)
+		bad |= !isfinite(values[k]) || (is_slot && values[k] < 0);
+	return !bad;
+}
+
+static int64_t choose_piece(const struct rows *rows)
 {
 	int64_t most = PIECE_FLOATS / rows->width;
+	bool safe = true;
 
 	most = most < 1 ? 1 : most;
+	if (!rows->write || rows->count <= most)
+		return most;
+	Py_BEGIN_ALLOW_THREADS;
+	safe = has_safe_values(rows);
+	Py_END_ALLOW_THREADS;
+	return safe ? most : rows->count;
+}
+
+static int move_rows(struct rows *rows)
+{
+	int64_t most = choose_piece(rows);
+
 	rows->numbers = PyMem_Malloc((size_t)(rows->count < most ? rows->count + 1 : most) *
 				     sizeof(*rows->numbers));
 	if (!rows->numbers) {
@@ -260,14 +284,17 @@ static PyObject *fill_rows(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"table", "initializer", "slot", "first", "count", NULL};
 	struct filling filling = {.rows.engine = (struct engine_object *)self};
-	PyObject *table, *initializer, *slot = NULL;
+	PyObject *table, *initializer, *held, *slot = NULL;
 	long long first = 0, count = -1;
 	int ret;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OLL:rows_fill", names, &table,
-					 &initializer, &slot, &first, &count) ||
-	    settings_read_initializer(initializer, &filling.initializer) ||
-	    engine_enter(filling.rows.engine))
+					 &initializer, &slot, &first, &count))
+		return NULL;
+	held = settings_hold(initializer);
+	ret = held ? settings_read_initializer(held, &filling.initializer) : -1;
+	Py_XDECREF(held); /* it has no texts that are kept */
+	if (ret || engine_enter(filling.rows.engine))
 		return NULL;
 	ret = find_table(&filling.rows, table, slot);
 	if (!ret) {

@@ -3,7 +3,8 @@
  * Structures of the library as dictionaries of Python, both ways. A table lists the members of each
  * structure, by their names in the library's headers, so that a name means the same in C and in Python.
  *
- * Texts stay those of the dictionary: it must live until the library has copied them.
+ * Texts stay those of the dictionary: it must live until the library has copied them, and be one that
+ * the program cannot reach, as settings_hold() makes it.
  */
 #include "core.h"
 
@@ -237,6 +238,54 @@ const struct structure structure_quantization = {"quantization", quantization_se
 
 /* -- reading --------------------------------------------------------------------- */
 
+/* More than what any structure nests; a dict that holds itself ends here, too. */
+#define HOLD_DEPTH 4
+
+static PyObject *hold_deep(PyObject *object, int depth);
+
+static int hold_members(PyObject *dict, int depth)
+{
+	PyObject *key, *value;
+	Py_ssize_t at = 0;
+
+	while (PyDict_Next(dict, &at, &key, &value)) {
+		PyObject *held;
+		int ret;
+
+		if (!PyDict_Check(value) && !PyList_Check(value))
+			continue;
+		held = hold_deep(value, depth);
+		ret = held ? PyDict_SetItem(dict, key, held) : -1;
+		Py_XDECREF(held);
+		if (ret)
+			return -1;
+	}
+	return 0;
+}
+
+static PyObject *hold_deep(PyObject *object, int depth)
+{
+	PyObject *copy;
+
+	if (PyList_Check(object))
+		return PyList_AsTuple(object);
+	if (!PyDict_Check(object))
+		return Py_NewRef(object);
+	if (depth == HOLD_DEPTH) {
+		PyErr_SetString(PyExc_ValueError, "settings: dicts are nested too deeply");
+		return NULL;
+	}
+	copy = PyDict_Copy(object);
+	if (copy && hold_members(copy, depth + 1))
+		Py_CLEAR(copy);
+	return copy;
+}
+
+PyObject *settings_hold(PyObject *object)
+{
+	return hold_deep(object, 0);
+}
+
 static const struct setting *find_setting(const struct structure *structure, PyObject *key)
 {
 	for (const struct setting *s = structure->settings; s->name; s++)
@@ -255,17 +304,38 @@ static int raise_type(const struct structure *structure, const char *name, PyObj
 	return -1;
 }
 
+/* Likewise behind a method of the program's: what that raised stays, but for a type that is wrong. */
+static int raise_reading(const struct structure *structure, const char *name, PyObject *value,
+			 const char *wanted)
+{
+	if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError) &&
+	    !PyErr_ExceptionMatches(PyExc_OverflowError))
+		return -1;
+	return raise_type(structure, name, value, wanted);
+}
+
 static int read_name(const struct structure *structure, const struct setting *s, PyObject *value,
 		     int *to)
 {
+	PyObject *words;
+
 	for (int k = 0; s->names[k]; k++)
 		if (PyUnicode_Check(value) &&
 		    !PyUnicode_CompareWithASCIIString(value, s->names[k])) {
 			*to = k;
 			return 0;
 		}
-	PyErr_Format(PyExc_ValueError, "%s: %s is %R; the words are '%s', '%s', ...",
-		     structure->name, s->name, value, s->names[0], s->names[1]);
+	words = PyUnicode_FromString(s->names[0]);
+	for (int k = 1; words && s->names[k]; k++) {
+		PyObject *longer = PyUnicode_FromFormat("%U, %s", words, s->names[k]);
+
+		Py_DECREF(words);
+		words = longer;
+	}
+	if (words)
+		PyErr_Format(PyExc_ValueError, "%s: %s is %R; the words are %U", structure->name,
+			     s->name, value, words);
+	Py_XDECREF(words);
 	return -1;
 }
 
@@ -276,7 +346,8 @@ static int read_text(const struct structure *structure, const struct setting *s,
 	const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &length) : NULL;
 
 	if (!text || strlen(text) != (size_t)length)
-		return raise_type(structure, s->name, value, "text without a null");
+		return raise_type(structure, s->name, value,
+				  "text without null characters and surrogates");
 	*to = text;
 	return 0;
 }
@@ -289,7 +360,7 @@ static int read_whole(const struct structure *structure, const struct setting *s
 	bool negative;
 
 	if (!index)
-		return raise_type(structure, s->name, value, "a whole number");
+		return raise_reading(structure, s->name, value, "a whole number");
 	*to = (unsigned long long)PyLong_AsLongLong(index);
 	negative = (long long)*to < 0;
 	if (PyErr_Occurred()) {
@@ -312,7 +383,7 @@ static int read_float(const struct structure *structure, const struct setting *s
 	double number = PyFloat_AsDouble(value);
 
 	if (number == -1 && PyErr_Occurred())
-		return raise_type(structure, s->name, value, "a number");
+		return raise_reading(structure, s->name, value, "a number");
 	*to = (float)number;
 	return 0;
 }
@@ -464,10 +535,9 @@ PyObject *settings_describe_initializer(const struct embeng_initializer *initial
 static const char *find_kind(const struct structure *structure, PyObject *dict)
 {
 	PyObject *kind = PyDict_Check(dict) ? PyDict_GetItemString(dict, "kind") : NULL;
-	Py_ssize_t length;
 
 	if (kind && PyUnicode_Check(kind))
-		return PyUnicode_AsUTF8AndSize(kind, &length);
+		return text_read(kind, "kind");
 	raise_type(structure, "kind", kind ? kind : dict, "the name of a kind");
 	return NULL;
 }
@@ -476,7 +546,7 @@ static int read_dynamic(PyObject *mapping, struct embeng_optimizer *optimizer,
 			struct embeng_dynamic **dynamic)
 {
 	PyObject *key, *value;
-	Py_ssize_t at = 0, length;
+	Py_ssize_t at = 0;
 	size_t count = 0;
 
 	if (!PyDict_Check(mapping))
@@ -490,9 +560,10 @@ static int read_dynamic(PyObject *mapping, struct embeng_optimizer *optimizer,
 	while (PyDict_Next(mapping, &at, &key, &value)) {
 		struct embeng_dynamic *entry = &(*dynamic)[count++];
 
-		entry->hyperparameter = PyUnicode_AsUTF8AndSize(key, &length);
-		entry->name = PyUnicode_AsUTF8AndSize(value, &length);
-		if (!entry->hyperparameter || !entry->name)
+		entry->hyperparameter = text_read(key, "optimizer: dynamic");
+		if (entry->hyperparameter)
+			entry->name = text_read(value, "optimizer: dynamic");
+		if (!entry->name)
 			return -1;
 	}
 	optimizer->dynamic = *dynamic;
@@ -586,11 +657,11 @@ static int read_boundaries(PyObject *dict, struct embeng_schedule *schedule, uin
 {
 	PyObject *at = PyDict_GetItemString(dict, "boundaries");
 	PyObject *rates = PyDict_GetItemString(dict, "values");
-	Py_ssize_t count = at ? PyList_Size(at) : 0;
+	Py_ssize_t count = at && PyTuple_Check(at) ? PyTuple_Size(at) : -1;
 
 	if (!at && !rates)
 		return 0;
-	if (!at || !rates || count < 0 || PyList_Size(rates) != count + 1)
+	if (!rates || count < 0 || !PyTuple_Check(rates) || PyTuple_Size(rates) != count + 1)
 		return raise_type(&structure_schedule, "boundaries", dict,
 				  "lists boundaries and values, of which there is one more");
 	*boundaries = PyMem_Calloc((size_t)count + 1, sizeof(**boundaries));
@@ -599,10 +670,15 @@ static int read_boundaries(PyObject *dict, struct embeng_schedule *schedule, uin
 		PyErr_NoMemory();
 		return -1;
 	}
-	for (Py_ssize_t k = 0; k < count; k++)
-		(*boundaries)[k] = PyLong_AsUnsignedLongLong(PyList_GetItem(at, k));
-	for (Py_ssize_t k = 0; k <= count; k++)
-		(*values)[k] = (float)PyFloat_AsDouble(PyList_GetItem(rates, k));
+	for (Py_ssize_t k = 0; k < count; k++) {
+		unsigned long long step;
+
+		if (whole_read(PyTuple_GetItem(at, k), "schedule: boundaries", UINT64_MAX, &step))
+			return -1;
+		(*boundaries)[k] = step;
+	}
+	for (Py_ssize_t k = 0; k <= count && !PyErr_Occurred(); k++)
+		(*values)[k] = (float)PyFloat_AsDouble(PyTuple_GetItem(rates, k));
 	schedule->boundaries = *boundaries;
 	schedule->values = *values;
 	schedule->boundary_count = (size_t)count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What an engine counts, holds and is, and switches of its tables. */
+/* The counts of an engine, the bytes that it holds, its device, and switches of its tables. */
 #include "core.h"
 
 static PyObject *describe_hot_rows(const struct embeng_table_stats *stats)
@@ -131,10 +131,10 @@ static PyObject *read_step(PyObject *self, PyObject *unused)
 static PyObject *write_step(PyObject *self, PyObject *number)
 {
 	struct engine_object *engine = (struct engine_object *)self;
-	unsigned long long step = PyLong_AsUnsignedLongLong(number);
+	unsigned long long step;
 	int ret;
 
-	if (PyErr_Occurred() || engine_enter(engine))
+	if (whole_read(number, "step", UINT64_MAX, &step) || engine_enter(engine))
 		return NULL;
 	ret = embeng_set_step(engine->handle, step);
 	engine_leave(engine);

@@ -5,8 +5,6 @@
  */
 #include "core.h"
 
-#include <errno.h>
-
 struct update {
 	struct engine_object *engine;
 	struct call *call;
@@ -16,23 +14,22 @@ struct update {
 	struct embeng_gradient_norms norms;
 };
 
-static int fail_gradient(struct engine_object *engine, PyObject *gradients)
+static int take_gradient(struct engine_object *engine, struct call *call, size_t at,
+			 PyObject *object)
 {
-	PyObject *key, *value;
-	Py_ssize_t at = 0;
+	const struct part part = {engine->layout.features[at].name, "gradients"};
+	struct array *array = &call->outputs[at].array;
+	int64_t dim;
 
-	while (PyDict_Next(gradients, &at, &key, &value)) {
-		bool known = false;
-
-		for (size_t k = 0; k < engine->layout.feature_count; k++)
-			known |= PyObject_RichCompareBool(engine->layout.features[k].name, key,
-							  Py_EQ) > 0;
-		if (!known) {
-			core_fail_with(engine->state, -ENOENT, "gradients: there is no feature %R",
-				       key);
-			return -1;
-		}
-	}
+	if (array_get_floats(engine->state, object, &part, array))
+		return -1;
+	dim = engine->layout.features[at].dim;
+	if (array->rank > 1 && array->shape[array->rank - 1] != dim)
+		return part_fail(PyExc_ValueError, &part,
+				 "rows have %lld numbers; those of the activations have %lld",
+				 (long long)array->shape[array->rank - 1], (long long)dim);
+	call->gradients[at] = array->data;
+	call->elements[at] = array->count;
 	return 0;
 }
 
@@ -41,6 +38,8 @@ int gradients_read(struct engine_object *engine, struct call *call, PyObject *gr
 {
 	Py_ssize_t found = 0;
 
+	if (call->is_keyed)
+		return keyed_read_gradients(engine, call, gradients);
 	if (!PyDict_Check(gradients)) {
 		PyErr_SetString(PyExc_TypeError,
 				"gradients are a dict from names of features to arrays");
@@ -48,8 +47,8 @@ int gradients_read(struct engine_object *engine, struct call *call, PyObject *gr
 	}
 	for (size_t k = 0; k < call->feature_count; k++) {
 		PyObject *name = engine->layout.features[k].name;
-		PyObject *object = PyDict_GetItemWithError(gradients, name);
-		struct array *array = &call->outputs[k].array;
+		PyObject *object = dict_find(gradients, name);
+		int ret = 0;
 
 		if (!object && PyErr_Occurred())
 			return -1;
@@ -59,37 +58,53 @@ int gradients_read(struct engine_object *engine, struct call *call, PyObject *gr
 			return part_fail(PyExc_ValueError, &(struct part){name, "gradients"},
 					 "there are none; None stands for zeros");
 		found += object != NULL;
-		if (!object || object == Py_None)
-			continue;
-		if (array_get_floats(engine->state, object, &(struct part){name, "gradients"},
-				     array))
+		/* A conversion runs methods of the program's, which may change the dict. */
+		if (object && object != Py_None)
+			ret = take_gradient(engine, call, k, object);
+		Py_XDECREF(object);
+		if (ret)
 			return -1;
-		call->gradients[k] = array->data;
-		call->elements[k] = array->count;
 	}
-	return found == PyDict_Size(gradients) ? 0 : fail_gradient(engine, gradients);
+	return found == PyDict_Size(gradients)
+		       ? 0
+		       : inputs_fail_unknown(engine, "gradients", gradients);
 }
 
-static int read_update(struct update *update, PyObject **given)
+int multiplier_read(PyObject *object, struct embeng_gradients *gradients)
+{
+	if (!object || object == Py_None)
+		return 0;
+	gradients->multiplier = (float)PyFloat_AsDouble(object);
+	gradients->has_multiplier = 1;
+	if (!PyErr_Occurred())
+		return 0;
+	if (PyErr_ExceptionMatches(PyExc_TypeError))
+		PyErr_Format(PyExc_TypeError, "multiplier: %R is no number", object);
+	return -1;
+}
+
+/* Only an update needs @mode EMBENG_TRAIN, which tables without an optimizer refuse. */
+static int read_update(struct update *update, enum embeng_mode mode, PyObject **given)
 {
 	struct embeng_gradients *g = &update->gradients;
 
-	update->batch = engine_batch(update->engine, update->call, EMBENG_TRAIN, 0);
+	unsigned long long replica = 0;
+
+	if (given[5] && whole_read(given[5], "replica", UINT32_MAX, &replica))
+		return -1;
+	update->batch = engine_batch(update->engine, update->call, mode, (uint32_t)replica);
 	if (!update->batch || inputs_fill(update->engine, update->call, update->batch, given[0]) ||
 	    gradients_read(update->engine, update->call, given[1]) ||
 	    rates_read(given[2], &update->rates))
 		return -1;
 	g->size = sizeof(*g);
+	g->replica = (uint32_t)replica;
 	g->count = update->call->feature_count;
 	g->features = update->call->gradients;
 	g->elements = update->call->elements;
 	g->rates = update->rates.items;
 	g->rate_count = update->rates.count;
-	if (!given[3] || given[3] == Py_None)
-		return 0;
-	g->multiplier = (float)PyFloat_AsDouble(given[3]);
-	g->has_multiplier = 1;
-	return PyErr_Occurred() ? -1 : 0;
+	return multiplier_read(given[3], g);
 }
 
 static int hand_in(void *arg, int64_t timeout_ns)
@@ -103,7 +118,7 @@ static PyObject *run_update(struct update *update, PyObject **given)
 {
 	int ret;
 
-	if (read_update(update, given))
+	if (read_update(update, EMBENG_TRAIN, given))
 		return NULL;
 	ret = core_wait(hand_in, update, given[4]);
 	if (ret)
@@ -126,7 +141,7 @@ static PyObject *run_norm(struct update *update, PyObject **given)
 	struct embeng_gradient_norms *norms = &update->norms;
 	int ret;
 
-	if (read_update(update, given))
+	if (read_update(update, EMBENG_INFERENCE, given))
 		return NULL;
 	norms->size = sizeof(*norms);
 	ret = core_wait(measure_norm, update, NULL);
@@ -157,10 +172,10 @@ static PyObject *run_with_call(PyObject *self, update_fn run, PyObject **given)
 static PyObject *update_rows(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
 			     PyObject *kwnames)
 {
-	static const char *const names[] = {"features", "gradients", "rates", "multiplier",
-					    "timeout"};
-	static const struct arguments spec = {"update", names, 5, 2};
-	PyObject *given[5];
+	static const char *const names[] = {"features",	  "gradients", "rates",
+					    "multiplier", "timeout",   "replica"};
+	static const struct arguments spec = {"update", names, 6, 2};
+	PyObject *given[6];
 
 	if (arguments_parse(&spec, args, nargs, kwnames, given))
 		return NULL;
@@ -172,7 +187,7 @@ static PyObject *norm_gradients(PyObject *self, PyObject *const *args, Py_ssize_
 {
 	static const char *const names[] = {"features", "gradients"};
 	static const struct arguments spec = {"gradient_norm", names, 2, 2};
-	PyObject *given[5] = {NULL};
+	PyObject *given[6] = {NULL};
 
 	if (arguments_parse(&spec, args, nargs, kwnames, given))
 		return NULL;
@@ -181,8 +196,8 @@ static PyObject *norm_gradients(PyObject *self, PyObject *const *args, Py_ssize_
 
 /* -- gradients of weights ------------------------------------------------------------- */
 
-static int take_weight_output(struct update *update, size_t at, PyObject *outputs, float **places,
-			      size_t *counts)
+static int take_weight_output(struct update *update, size_t at, PyObject *outputs,
+			      Py_ssize_t *found, float **places, size_t *counts)
 {
 	PyObject *name = update->engine->layout.features[at].name;
 	const struct input *input = &update->call->inputs[at];
@@ -194,6 +209,7 @@ static int take_weight_output(struct update *update, size_t at, PyObject *output
 	counts[at] = 0;
 	if (!object)
 		return PyErr_Occurred() ? -1 : 0;
+	*found += 1;
 	/* The gradients are held in the same place; this array lives in the dictionary. */
 	output->object = array_new(update->engine->state->empty, shape, 1);
 	if (!output->object || PyDict_SetItem(outputs, name, output->object))
@@ -221,11 +237,12 @@ static int differentiate_weights(void *arg, int64_t timeout_ns)
 static int hold_weight_outputs(struct weight_places *w, PyObject *outputs)
 {
 	struct update *update = w->update;
+	Py_ssize_t found = 0;
 
 	for (size_t k = 0; k < update->call->feature_count; k++) {
 		PyObject *name = update->engine->layout.features[k].name;
 
-		if (take_weight_output(update, k, outputs, w->places, w->counts))
+		if (take_weight_output(update, k, outputs, &found, w->places, w->counts))
 			return -1;
 		if (!update->call->outputs[k].object)
 			continue;
@@ -235,7 +252,9 @@ static int hold_weight_outputs(struct weight_places *w, PyObject *outputs)
 		w->places[k] = w->arrays[k].data;
 		w->counts[k] = w->arrays[k].count;
 	}
-	return 0;
+	return found == PyDict_Size(outputs)
+		       ? 0
+		       : inputs_fail_unknown(update->engine, "wanted", outputs);
 }
 
 /* given[2] is a new dict whose keys are the features that are wanted. */
@@ -252,7 +271,8 @@ static PyObject *run_weights(struct update *update, PyObject **given)
 	w.counts = PyMem_Calloc(count + 1, sizeof(*w.counts));
 	if (!w.arrays || !w.places || !w.counts)
 		PyErr_NoMemory();
-	else if (!read_update(update, given) && !hold_weight_outputs(&w, outputs)) {
+	else if (!read_update(update, EMBENG_INFERENCE, given) &&
+		 !hold_weight_outputs(&w, outputs)) {
 		ret = core_wait(differentiate_weights, &w, NULL);
 		if (ret < 0)
 			core_fail(update->engine->state);
@@ -267,7 +287,7 @@ static PyObject *run_weights(struct update *update, PyObject **given)
 
 static PyObject *differentiate_features(PyObject *self, PyObject *args)
 {
-	PyObject *given[5] = {NULL};
+	PyObject *given[6] = {NULL};
 
 	if (!PyArg_ParseTuple(args, "OOO!:weight_gradients", &given[0], &given[1], &PyDict_Type,
 			      &given[2]))
@@ -277,7 +297,8 @@ static PyObject *differentiate_features(PyObject *self, PyObject *args)
 
 PyMethodDef update_methods[] = {
 	{"update", (PyCFunction)(void (*)(void))update_rows, METH_FASTCALL | METH_KEYWORDS,
-	 PyDoc_STR("update(features, gradients, rates=None, multiplier=None, timeout=None)\n--\n\n"
+	 PyDoc_STR("update(features, gradients, rates=None, multiplier=None, timeout=None, "
+		   "replica=0)\n--\n\n"
 		   "Give the rows of a batch the gradients of its activations.")},
 	{"gradient_norm", (PyCFunction)(void (*)(void))norm_gradients,
 	 METH_FASTCALL | METH_KEYWORDS,

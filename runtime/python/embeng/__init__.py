@@ -18,7 +18,7 @@ from ._errors import (AccessError, BusyError, CheckpointError, CheckpointNotFoun
                       DeviceError, EmbengError, InterruptedWaitError, InvalidError, NoMemoryError,
                       NotSupportedError, OutOfRangeError, StepOrderError, UnknownNameError,
                       WaitTimeoutError)
-from ._inputs import Ragged, Sparse
+from ._inputs import Keyed, Ragged, Sparse
 from .initializers import Initializer
 from .optimizers import Optimizer
 from .schedules import Schedule
@@ -26,8 +26,8 @@ from .schedules import Schedule
 __all__ = [
     "AccessError", "Activations", "BusyError", "CheckpointError", "CheckpointNotFoundError",
     "DeviceError", "EmbengError", "Engine", "Feature", "Initializer", "InterruptedWaitError",
-    "InvalidError", "NoMemoryError", "NotSupportedError", "Optimizer", "OutOfRangeError",
-    "Quantization", "Ragged", "Schedule", "Sparse", "StepOrderError", "Table", "TableView",
-    "UnknownNameError", "WaitTimeoutError", "__version__", "device_info", "device_list",
-    "initializers", "optimizers", "plan", "schedules",
+    "InvalidError", "Keyed", "NoMemoryError", "NotSupportedError", "Optimizer",
+    "OutOfRangeError", "Quantization", "Ragged", "Schedule", "Sparse", "StepOrderError", "Table",
+    "TableView", "UnknownNameError", "WaitTimeoutError", "__version__", "device_info",
+    "device_list", "initializers", "optimizers", "plan", "schedules",
 ]

@@ -3,7 +3,10 @@
 
 numpy is imported when it is first needed, so that ``import embeng`` stays fast.
 """
+import errno
 from typing import Any
+
+from ._errors import OutOfRangeError
 
 
 def empty(shape: tuple[int, ...]) -> Any:
@@ -33,23 +36,42 @@ def _refuse(what: str, found: str, wanted: str) -> TypeError:
     return TypeError(f"{what}: {found}; give {wanted}")
 
 
+def _as_array(array: Any, what: str, hint: str) -> Any:
+    import numpy
+
+    try:
+        return numpy.asarray(array)
+    except (ValueError, TypeError, RuntimeError) as error:
+        if type(error) is ValueError:
+            raise ValueError(f"{what}: {error}; {hint}") from None
+        if type(error) not in (TypeError, RuntimeError):
+            raise  # it is not numpy's, but of a method of the object
+        raise TypeError(f"{what}: numpy cannot read {type(array).__name__}: {error}") from None
+
+
+def _refuse_large(number: int, what: str) -> OutOfRangeError:
+    error = OutOfRangeError(f"{what}: the id {number} does not fit int64")
+    error.code = -errno.ERANGE
+    return error
+
+
 def as_ids(array: Any, what: str) -> Any:
     """Return ids as a contiguous array of int32 or int64."""
     import numpy
 
-    try:
-        found = numpy.asarray(array)
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}; lists of different lengths are embeng.Ragged."
-                         "from_lists(...)") from None
+    found = _as_array(array, what, "lists of different lengths are embeng.Ragged.from_lists(...)")
     if found.dtype in (numpy.int32, numpy.int64):
         return numpy.require(found, found.dtype.newbyteorder("="), ["C", "A"])
     if found.size == 0:
         return numpy.zeros(found.shape, numpy.int64)
+    if found.dtype == object:  # numbers beyond 64 bits are such
+        for number in found.flat:
+            if type(number) is int and not -2**63 <= number < 2**63:
+                raise _refuse_large(number, what)
     if found.dtype.kind not in "iu":
         raise _refuse(what, f"ids of {found.dtype}", "whole numbers")
     if found.dtype == numpy.uint64 and int(found.max()) > 2**63 - 1:
-        raise ValueError(f"{what}: the id {int(found.max())} does not fit int64")
+        raise _refuse_large(int(found.max()), what)
     return found.astype(numpy.int64, order="C")
 
 
@@ -57,7 +79,7 @@ def as_floats(array: Any, what: str) -> Any:
     """Return numbers as a contiguous array of float32."""
     import numpy
 
-    found = numpy.asarray(array)
+    found = _as_array(array, what, "give an array of one shape")
     if found.dtype.kind not in "fiu" and found.dtype.name != "bfloat16":
         raise _refuse(what, f"numbers of {found.dtype}", "real numbers")
     return numpy.require(found, numpy.float32, ["C", "A"])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, BinaryIO, Self, final
+from typing import Any, BinaryIO, Self, final, overload
+
+from ._inputs import Keyed
 
 _Settings = dict[str, Any]
 _Tell = Callable[[str, int, int], object] | None
@@ -41,29 +43,33 @@ class Engine:
     def close(self) -> None: ...
     def add_tables(self, model: Model, /) -> None: ...
     def describe(self) -> _Settings: ...
+    @overload
     def lookup(
         self,
         features: dict[str, Any],
         out: dict[str, Any] | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]: ...
+    @overload
+    def lookup(self, features: Keyed, out: Any = None, timeout: float | None = None) -> Any: ...
     def update(
         self,
-        features: dict[str, Any],
-        gradients: dict[str, Any],
+        features: dict[str, Any] | Keyed,
+        gradients: Any,
         rates: dict[str, float] | None = None,
         multiplier: float | None = None,
         timeout: float | None = None,
+        replica: int = 0,
     ) -> None: ...
     def gradient_norm(
-        self, features: dict[str, Any], gradients: dict[str, Any]
+        self, features: dict[str, Any] | Keyed, gradients: Any
     ) -> tuple[float, bool]: ...
     def weight_gradients(
-        self, features: dict[str, Any], gradients: dict[str, Any], wanted: dict[str, Any], /
+        self, features: dict[str, Any] | Keyed, gradients: Any, wanted: dict[str, Any], /
     ) -> dict[str, Any]: ...
     def enqueue(
         self,
-        features: dict[str, Any],
+        features: dict[str, Any] | Keyed,
         train: bool = True,
         replica: int = 0,
         timeout: float | None = None,

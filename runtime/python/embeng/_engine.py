@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The engine for programs of numpy: tables, features, lookups, updates, rows, checkpoints."""
+import errno
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
@@ -86,7 +87,8 @@ class Feature(NamedTuple):
     table : str
         Name of a table; several features may share one.
     max_sequence_length : int
-        0 combines the rows of a bag; L > 0 keeps its first L rows in order, and fills up with zeros.
+        0 combines the rows of a bag; L > 0 keeps its first L rows in order, and fills up with
+        zeros.
     output_shape : sequence of int
         Shape of the activations without dim, for programs written for TPU embeddings.
     check_weights : bool
@@ -122,6 +124,22 @@ class Activations(dict[str, "FloatArray"]):
     train: bool
 
 
+def _check_table(table: Table) -> None:
+    if not isinstance(table, Table):
+        raise TypeError(f"tables are embeng.Table, not {table!r}")
+    for what, kind in (("optimizer", Optimizer), ("initializer", Initializer),
+                       ("quantization", Quantization)):
+        given = getattr(table, what)
+        if given is not None and not isinstance(given, kind):
+            raise TypeError(f"table {table.name}: {what} is {given!r}; give an embeng."
+                            f"{kind.__name__}")
+
+
+def _check_feature(feature: Feature) -> None:
+    if not isinstance(feature, Feature):
+        raise TypeError(f"features are embeng.Feature, not {feature!r}")
+
+
 def _describe_table(table: Table, rate_name: str | None) -> dict[str, Any]:
     given = table._asdict()
     given["optimizer"] = table.optimizer and table.optimizer.describe(rate_name)
@@ -144,6 +162,10 @@ def _name_schedules(tables: Iterable[Table]) -> dict[Schedule, str]:
 
 def _build_model(tables: list[Table], features: list[Feature],
                  options: dict[str, Any]) -> _core.Model:
+    for table in tables:
+        _check_table(table)
+    for feature in features:
+        _check_feature(feature)
     names = _name_schedules(tables)
     described = []
     for table in tables:
@@ -155,6 +177,8 @@ def _build_model(tables: list[Table], features: list[Feature],
 
 
 def _default_features(tables: list[Table]) -> list[Feature]:
+    for table in tables:
+        _check_table(table)
     return [Feature(table.name, table.name) for table in tables]
 
 
@@ -238,8 +262,8 @@ class Engine(_core.Engine):
         options = {"replicas": replicas, "pipelining": pipelining, "step_depth": step_depth,
                    "hosts": hosts, "sharding": sharding, "non_finite": non_finite,
                    "fixed_shapes": fixed_shapes}
-        opening: dict[str, Any] = {"device": device, "cores": cores, "memory": memory, "variant": variant,
-                   "prefetch": prefetch, "path": path}
+        opening: dict[str, Any] = {"device": device, "cores": cores, "memory": memory,
+                                   "variant": variant, "prefetch": prefetch, "path": path}
         self = super().__new__(cls, _build_model(tables, chosen, options), **opening)
         self._tables, self._features = tables, chosen
         self._options, self._opening = options, opening
@@ -497,7 +521,7 @@ class TableView:
         values : array_like of float32
             ``[rows, width]``.
         rows : array_like of int, optional
-            Their numbers; 0, 1, ... by default. Of a row that comes twice the last values stay.
+            Their numbers; 0, 1, ... by default. The last values stay of a row that comes twice.
         slot : str, optional
             A slot's name; the parameters by default.
         """
@@ -543,10 +567,21 @@ class TableView:
 
         if isinstance(key, slice):
             return numpy.arange(*key.indices(len(self)))
+        if key is None or isinstance(key, tuple):
+            raise TypeError(f"table {self.name}: {key!r} is no row; give a number, a slice, or an "
+                            "array of numbers")
         numbers = numpy.asarray(key)
         if numbers.dtype == bool:
+            if numbers.shape != (len(self),):
+                raise IndexError(f"table {self.name}: the mask has the shape {numbers.shape}, for "
+                                 f"{len(self)} rows")
             return numpy.flatnonzero(numbers)
-        return numpy.where(numbers < 0, numbers + len(self), numbers)
+        if numbers.size == 0:
+            return numbers.astype(numpy.int64)
+        if numbers.dtype.kind != "i":
+            return numbers  # unsigned, or not rows at all, which the engine says
+        from_end = (numbers < 0) & (numbers >= -len(self))
+        return numpy.where(from_end, numbers + len(self), numbers)
 
     def __getitem__(self, key: Any) -> "FloatArray":
         numbers = self._numbers(key)
@@ -566,10 +601,15 @@ class TableView:
         return f"<embeng.TableView {self.name}: {rows} rows of {dim}>"
 
 
+def _unknown(text: str) -> UnknownNameError:
+    error = UnknownNameError(text)
+    error.code = -errno.ENOENT
+    return error
+
+
 def _no_table(name: str, known: list[str]) -> UnknownNameError:
-    return UnknownNameError(f"there is no table '{name}'; the tables are {', '.join(known)}")
+    return _unknown(f"there is no table {name!r}; the tables are {', '.join(known)}")
 
 
 def _no_slot(table: str, slot: str, known: list[str]) -> UnknownNameError:
-    return UnknownNameError(f"table {table} has no slot '{slot}'; it has "
-                            f"{', '.join(known) or 'none'}")
+    return _unknown(f"table {table} has no slot {slot!r}; it has {', '.join(known) or 'none'}")

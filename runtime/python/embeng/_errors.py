@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Exceptions of the package.
 
-Each is an :class:`EmbengError` and one of Python's own kinds, so that a program may catch either. The
-sentence is the library's: it names what was wrong, where, what was allowed, and what to do.
+Each is an :class:`EmbengError` and one of Python's own kinds, so that a program may catch either.
+The sentence is the library's: it names what was wrong, where, what was allowed, and what to do.
 """
 import errno
 
@@ -95,5 +95,7 @@ BY_CODE: dict[int, type[EmbengError]] = {
     errno.EPERM: AccessError,
     errno.EINTR: InterruptedWaitError,
     **dict.fromkeys((errno.EIO, errno.ENODEV, errno.ENXIO, errno.ENOSPC, errno.ESHUTDOWN,
-                     errno.EHOSTDOWN, errno.EMFILE, errno.EFBIG), DeviceError),
+                     errno.EHOSTDOWN, errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOTDIR,
+                     errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP,
+                     errno.ENOTEMPTY), DeviceError),
 }

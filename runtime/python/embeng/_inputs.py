@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 class Ragged(NamedTuple):
     """Bags of any length, one after another.
 
-    Exactly one of `splits`, `lengths` and `starts` says where they begin. With none of them, `values`
-    is one id a bag, or a matrix ``[bags, ids]``.
+    Exactly one of `splits`, `lengths` and `starts` says where they begin. With none of them,
+    `values` is one id a bag, or a matrix ``[bags, ids]``.
 
     Parameters
     ----------
@@ -80,3 +80,45 @@ class Sparse(NamedTuple):
     values: Any
     shape: Any
     weights: Any = None
+
+
+class Keyed(NamedTuple):
+    """Bags of several features, one after another, as torchrec's KeyedJaggedTensor has them.
+
+    It stands for the whole dictionary of inputs: :meth:`Engine.lookup` then returns one array, and
+    :meth:`Engine.update` takes one. Without `samples` that is ``[bags, sum of dims]``: the features
+    that are given stand side by side, in the engine's order. With `samples` it is ``[elements]``: a
+    feature after another, ``[bags, dim]`` each.
+
+    Parameters
+    ----------
+    features : tuple
+        For each key the name of a feature, None if nobody wants it, or a tuple of names if several
+        features are looked up by it.
+    values : array_like of int32 or int64
+        Ids of the first key's bags, then of the second one's, and so on.
+    lengths : array_like of int32 or int64, optional
+        Ids of each bag, in the same order. Without it each id is a bag.
+    weights : array_like of float32, optional
+        A weight for each id; 1 without it.
+    samples : sequence of int, optional
+        Bags of each key. Without it all keys have as many.
+    """
+
+    features: tuple[Any, ...]
+    values: Any
+    lengths: Any = None
+    weights: Any = None
+    samples: Any = None
+
+    @classmethod
+    def from_jagged(cls, jagged: Any) -> "Keyed":
+        """Make it of a KeyedJaggedTensor, ours or torchrec's, whose keys are names of features."""
+        lengths = jagged.lengths_or_none()
+        if lengths is None:
+            offsets = jagged.offsets_or_none()
+            lengths = offsets[1:] - offsets[:-1]
+        varies = getattr(jagged, "variable_stride_per_key", None)
+        samples = list(jagged.stride_per_key()) if varies is not None and varies() else None
+        return cls(tuple(jagged.keys()), jagged.values(), lengths, jagged.weights_or_none(),
+                   samples)
