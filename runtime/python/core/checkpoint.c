@@ -294,9 +294,14 @@ static PyObject *restore_engine(PyObject *self, PyObject *args, PyObject *kwargs
 
 PyMethodDef checkpoint_methods[] = {
 	{"_save", KEYWORDS(save_engine), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Save tables, slots and the step count into a folder or a file object.")},
+	 PyDoc_STR("_save($self, target, progress=None, shard_bytes=0, "
+		   "program_state=None, not_finite=False, delta=False, keep=0)\n--\n\n"
+		   "Save tables, slots and the step count into a folder or a file object.")},
 	{"_restore", KEYWORDS(restore_engine), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Restore tables, slots and the step count from a folder or a file object.")},
+	 PyDoc_STR("_restore($self, source, progress=None, names=None, step=None, "
+		   "missing_tables=False, missing_slots=False, other_shapes=False, "
+		   "other_optimizer=False)\n--\n\n"
+		   "Restore tables, slots and the step count from a folder or a file object.")},
 	{0},
 };
 
@@ -494,11 +499,14 @@ static PyObject *verify_checkpoint(PyObject *object, PyObject *function)
 
 static PyMethodDef reader_methods[] = {
 	{"describe", describe_checkpoint, METH_NOARGS,
-	 PyDoc_STR("Return what the checkpoint is of.")},
+	 PyDoc_STR("describe($self, /)\n--\n\n"
+		   "Return what the checkpoint is of.")},
 	{"read", KEYWORDS(read_checkpoint), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Copy rows of a table or slot into an array, which is returned.")},
+	 PyDoc_STR("read($self, table, out, slot=None, first=0)\n--\n\n"
+		   "Copy rows of a table or slot into an array, which is returned.")},
 	{"verify", verify_checkpoint, METH_O,
-	 PyDoc_STR("Read and check everything; the argument is told about progress, or None.")},
+	 PyDoc_STR("verify($self, progress, /)\n--\n\n"
+		   "Read and check everything; the argument is told about progress, or None.")},
 	{0},
 };
 

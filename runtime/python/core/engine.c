@@ -473,11 +473,14 @@ static PyObject *describe_engine(PyObject *object, PyObject *unused)
 
 static PyMethodDef engine_methods[] = {
 	{"close", close_engine, METH_NOARGS,
-	 PyDoc_STR("Apply what was handed in, then free all. A second call does nothing.")},
+	 PyDoc_STR("close($self, /)\n--\n\n"
+		   "Apply what was handed in, then free all. A second call does nothing.")},
 	{"add_tables", add_tables, METH_O,
-	 PyDoc_STR("Add the tables and features that the model has beyond those of the engine.")},
+	 PyDoc_STR("add_tables($self, model, /)\n--\n\n"
+		   "Add the tables and features that the model has beyond those of the engine.")},
 	{"describe", describe_engine, METH_NOARGS,
-	 PyDoc_STR("Return the model of the engine, as Model.describe() does.")},
+	 PyDoc_STR("describe($self, /)\n--\n\n"
+		   "Return the model of the engine, as Model.describe() does.")},
 	{0},
 };
 

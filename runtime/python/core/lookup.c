@@ -184,8 +184,9 @@ static PyObject *lookup_features(PyObject *self, PyObject *const *args, Py_ssize
 
 PyMethodDef lookup_methods[] = {
 	{"lookup", (PyCFunction)(void (*)(void))lookup_features, METH_FASTCALL | METH_KEYWORDS,
-	 PyDoc_STR("lookup(features, out=None, timeout=None)\n--\n\n"
-		   "Return the activations of each feature that is given, as float32 arrays.\n\n"
-		   "Large lookups are done in pieces; updates of other threads may come between.")},
+	 PyDoc_STR("lookup($self, features, out=None, timeout=None)\n--\n\n"
+		   "Return the activations of each feature that is given, as float32 "
+		   "arrays.\n\nLarge lookups are done in pieces; updates of other threads may come "
+		   "between.")},
 	{0},
 };

@@ -379,9 +379,11 @@ static PyObject *plan_model(PyObject *self, PyObject *options)
 
 static PyMethodDef model_methods[] = {
 	{"describe", describe_model, METH_NOARGS,
-	 PyDoc_STR("Return tables, features, options, rates and hash as dictionaries.")},
+	 PyDoc_STR("describe($self, /)\n--\n\n"
+		   "Return tables, features, options, rates and hash as dictionaries.")},
 	{"plan", plan_model, METH_O,
-	 PyDoc_STR("Return the bytes that the model will need, under these assumptions.")},
+	 PyDoc_STR("plan($self, options, /)\n--\n\n"
+		   "Return the bytes that the model will need, under these assumptions.")},
 	{0},
 };
 

@@ -62,13 +62,17 @@ static PyObject *describe_optimizer(PyObject *module, PyObject *given)
 
 static PyMethodDef core_functions[] = {
 	{"device_list", devices_list, METH_NOARGS,
-	 PyDoc_STR("Return what is known of each device, the soft one last.")},
+	 PyDoc_STR("device_list($module, /)\n--\n\n"
+		   "Return what is known of each device, the soft one last.")},
 	{"device_info", devices_describe, METH_O,
-	 PyDoc_STR("Return what a device is and what it can do; None is the default device.")},
+	 PyDoc_STR("device_info($module, name, /)\n--\n\n"
+		   "Return what a device is and what it can do; None is the default device.")},
 	{"schedule_rate", compute_rate, METH_VARARGS,
-	 PyDoc_STR("Return the learning rate of a schedule at a step.")},
+	 PyDoc_STR("schedule_rate($module, schedule, step, /)\n--\n\n"
+		   "Return the learning rate of a schedule at a step.")},
 	{"describe_optimizer", describe_optimizer, METH_O,
-	 PyDoc_STR("Return all settings of an optimizer, with the defaults of its kind.")},
+	 PyDoc_STR("describe_optimizer($module, optimizer, /)\n--\n\n"
+		   "Return all settings of an optimizer, with the defaults of its kind.")},
 	{0},
 };
 

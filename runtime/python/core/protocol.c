@@ -330,14 +330,21 @@ static PyObject *flush_engine(PyObject *self, PyObject *args, PyObject *kwargs)
 
 PyMethodDef protocol_methods[] = {
 	{"enqueue", KEYWORDS(enqueue_features), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Look a batch up; dequeue() gives its activations.")},
+	 PyDoc_STR("enqueue($self, features, train=True, replica=0, "
+		   "timeout=None)\n--\n\n"
+		   "Look a batch up; dequeue() gives its activations.")},
 	{"dequeue", KEYWORDS(dequeue_activations), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Return (activations, lengths, step, train) of the oldest batch.")},
+	 PyDoc_STR("dequeue($self, replica=0, timeout=None)\n--\n\n"
+		   "Return (activations, lengths, step, train) of the oldest batch.")},
 	{"apply_gradients", KEYWORDS(apply_gradients), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Hand in the gradients of the oldest dequeued training batch.")},
+	 PyDoc_STR("apply_gradients($self, gradients, replica=0, rates=None, "
+		   "multiplier=None, timeout=None)\n--\n\n"
+		   "Hand in the gradients of the oldest dequeued training batch.")},
 	{"discard", KEYWORDS(discard_step), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Take back the oldest dequeued training batch, for which no gradients come.")},
+	 PyDoc_STR("discard($self, replica=0, timeout=None)\n--\n\n"
+		   "Take back the oldest dequeued training batch, for which no gradients come.")},
 	{"flush", KEYWORDS(flush_engine), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Wait until every complete update that was handed in is applied.")},
+	 PyDoc_STR("flush($self, timeout=None)\n--\n\n"
+		   "Wait until every complete update that was handed in is applied.")},
 	{0},
 };

@@ -328,12 +328,19 @@ static PyObject *map_table(PyObject *self, PyObject *args, PyObject *kwargs)
 
 PyMethodDef rows_methods[] = {
 	{"rows_read", KEYWORDS(read_rows), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Copy rows of a table or slot into an array, which is returned.")},
+	 PyDoc_STR("rows_read($self, table, data, rows=None, slot=None, "
+		   "first=0)\n--\n\n"
+		   "Copy rows of a table or slot into an array, which is returned.")},
 	{"rows_write", KEYWORDS(write_rows), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Write rows of a table or slot.")},
+	 PyDoc_STR("rows_write($self, table, data, rows=None, slot=None, "
+		   "first=0)\n--\n\n"
+		   "Write rows of a table or slot.")},
 	{"rows_fill", KEYWORDS(fill_rows), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Start rows as an initializer says.")},
+	 PyDoc_STR("rows_fill($self, table, initializer, slot=None, first=0, "
+		   "count=-1)\n--\n\n"
+		   "Start rows as an initializer says.")},
 	{"table_map", KEYWORDS(map_table), METH_VARARGS | METH_KEYWORDS,
-	 PyDoc_STR("Return the memory of a table or slot, on the soft device.")},
+	 PyDoc_STR("table_map($self, table, slot=None)\n--\n\n"
+		   "Return the memory of a table or slot, on the soft device.")},
 	{0},
 };

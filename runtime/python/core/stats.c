@@ -190,18 +190,31 @@ static PyObject *interrupt_waits(PyObject *self, PyObject *on)
 
 PyMethodDef stats_methods[] = {
 	{"stats", read_stats, METH_VARARGS,
-	 PyDoc_STR("stats(table, clear=False)\n--\n\nReturn the counts of a table.")},
+	 PyDoc_STR("stats($self, table, clear=False, /)\n--\n\n"
+		   "Return the counts of a table.")},
 	{"counters", read_counters, METH_NOARGS,
-	 PyDoc_STR("Return what the engine did, and its time.")},
-	{"usage", read_usage, METH_NOARGS, PyDoc_STR("Return the bytes that the engine holds.")},
-	{"info", read_info, METH_NOARGS, PyDoc_STR("Return what the device is and can do.")},
-	{"get_step", read_step, METH_NOARGS, PyDoc_STR("Return how many steps were counted.")},
-	{"set_step", write_step, METH_O, PyDoc_STR("Set how many steps were counted.")},
+	 PyDoc_STR("counters($self, /)\n--\n\n"
+		   "Return what the engine did, and its time.")},
+	{"usage", read_usage, METH_NOARGS,
+	 PyDoc_STR("usage($self, /)\n--\n\n"
+		   "Return the bytes that the engine holds.")},
+	{"info", read_info, METH_NOARGS,
+	 PyDoc_STR("info($self, /)\n--\n\n"
+		   "Return what the device is and can do.")},
+	{"get_step", read_step, METH_NOARGS,
+	 PyDoc_STR("get_step($self, /)\n--\n\n"
+		   "Return how many steps were counted.")},
+	{"set_step", write_step, METH_O,
+	 PyDoc_STR("set_step($self, number, /)\n--\n\n"
+		   "Set how many steps were counted.")},
 	{"freeze", freeze_table, METH_VARARGS,
-	 PyDoc_STR("freeze(table, frozen=True)\n--\n\nHave updates leave a table alone, or not.")},
+	 PyDoc_STR("freeze($self, table, frozen=True, /)\n--\n\n"
+		   "Have updates leave a table alone, or not.")},
 	{"frozen", is_table_frozen, METH_O,
-	 PyDoc_STR("Return whether updates leave a table alone.")},
+	 PyDoc_STR("frozen($self, table, /)\n--\n\n"
+		   "Return whether updates leave a table alone.")},
 	{"interrupt", interrupt_waits, METH_O,
-	 PyDoc_STR("End the waits of all threads, now and later, until it is called with False.")},
+	 PyDoc_STR("interrupt($self, on, /)\n--\n\n"
+		   "End the waits of all threads, now and later, until it is called with False.")},
 	{0},
 };

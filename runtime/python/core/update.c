@@ -297,16 +297,16 @@ static PyObject *differentiate_features(PyObject *self, PyObject *args)
 
 PyMethodDef update_methods[] = {
 	{"update", (PyCFunction)(void (*)(void))update_rows, METH_FASTCALL | METH_KEYWORDS,
-	 PyDoc_STR("update(features, gradients, rates=None, multiplier=None, timeout=None, "
-		   "replica=0)\n--\n\n"
+	 PyDoc_STR("update($self, features, gradients, rates=None, multiplier=None, "
+		   "timeout=None, replica=0)\n--\n\n"
 		   "Give the rows of a batch the gradients of its activations.")},
 	{"gradient_norm", (PyCFunction)(void (*)(void))norm_gradients,
 	 METH_FASTCALL | METH_KEYWORDS,
-	 PyDoc_STR("gradient_norm(features, gradients)\n--\n\n"
+	 PyDoc_STR("gradient_norm($self, features, gradients)\n--\n\n"
 		   "Return the L2 norm of the rows' gradients, and whether all are finite.")},
 	{"weight_gradients", differentiate_features, METH_VARARGS,
 	 PyDoc_STR(
-		 "weight_gradients(features, gradients, wanted)\n--\n\n"
+		 "weight_gradients($self, features, gradients, wanted, /)\n--\n\n"
 		 "Fill the dict wanted: each of its features gets the gradients of its weights.")},
 	{0},
 };

@@ -60,7 +60,7 @@ def as_ids(array: Any, what: str) -> Any:
     import numpy
 
     found = _as_array(array, what, "lists of different lengths are embeng.Ragged.from_lists(...)")
-    if found.dtype in (numpy.int32, numpy.int64):
+    if found.dtype.str[1:] in ("i4", "i8"):
         return numpy.require(found, found.dtype.newbyteorder("="), ["C", "A"])
     if found.size == 0:
         return numpy.zeros(found.shape, numpy.int64)

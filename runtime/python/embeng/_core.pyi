@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
+import sys
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, BinaryIO, Self, final, overload
+
+from typing_extensions import disjoint_base
 
 from ._inputs import Keyed
 
@@ -27,6 +30,7 @@ class Model:
     def describe(self) -> _Settings: ...
     def plan(self, options: _Settings, /) -> _Settings: ...
 
+@disjoint_base
 class Engine:
     def __new__(
         cls,
@@ -133,7 +137,9 @@ class Engine:
 
 @final
 class TableMap:
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
 
 @final
 class Checkpoint:

@@ -357,8 +357,8 @@ class Engine(_core.Engine):
         target : path or file object
             A folder, which is committed by one rename, or a file that is open for writing bytes.
         progress : callable or bool, optional
-            Told (what, done, total) in bytes; True or False shows a bar or none. By default there is
-            one on a terminal.
+            Told (what, done, total) in bytes; True or False shows a bar or none. By default there
+            is one on a terminal.
         delta : bool
             Write only rows that differ from the checkpoint in the folder.
         keep : int

@@ -54,8 +54,8 @@ class Bar:
     Parameters
     ----------
     progress : callable, bool or None
-        A function of the program's, called with (what, done, total) in bytes; True shows a bar, False
-        none, and None shows one when standard error is a terminal.
+        A function of the program's, called with (what, done, total) in bytes; True shows a bar,
+        False none, and None shows one when standard error is a terminal.
     """
 
     def __init__(self, progress: Progress):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How rows of tables and slots start.
 
-Rows of a random kind depend on the seed, on the table's name and on their number alone, and so start
-the same on any number of cores and hosts.
+Rows of a random kind depend on the seed, on the table's name and on their number alone, and so
+start the same on any number of cores and hosts.
 """
 from typing import Any, NamedTuple
 

@@ -84,7 +84,8 @@ def adagrad(learning_rate: Rate = 0.01, *, initial_accumulator_value: float | No
 
 def adagrad_momentum(learning_rate: Rate = 0.01, *, momentum: float | None = None,
                      use_nesterov: bool | None = None, exponent: float | None = None,
-                     beta2: float | None = None, epsilon: float | None = None, **settings: Any) -> Optimizer:
+                     beta2: float | None = None, epsilon: float | None = None,
+                     **settings: Any) -> Optimizer:
     """Adagrad's preconditioner, then momentum."""
     return Optimizer("adagrad_momentum", learning_rate, momentum=momentum,
                      use_nesterov=use_nesterov, exponent=exponent, beta2=beta2, epsilon=epsilon,
@@ -130,7 +131,8 @@ def lion(learning_rate: Rate = 0.01, *, beta1: float | None = None, beta2: float
 
 
 def rms_prop(learning_rate: Rate = 0.01, *, rho: float | None = None,
-             momentum: float | None = None, epsilon: float | None = None, **settings: Any) -> Optimizer:
+             momentum: float | None = None, epsilon: float | None = None,
+             **settings: Any) -> Optimizer:
     """A mean of squares, then momentum."""
     return Optimizer("rms_prop", learning_rate, rho=rho, momentum=momentum, epsilon=epsilon,
                      **settings)
@@ -172,7 +174,8 @@ def laprop(learning_rate: Rate = 0.01, *, b1: float | None = None, b2: float | N
 
 def proximal_yogi(learning_rate: Rate = 0.01, *, initial_accumulator_value: float | None = None,
                   l1: float | None = None, l2: float | None = None, beta1: float | None = None,
-                  beta2: float | None = None, epsilon: float | None = None, **settings: Any) -> Optimizer:
+                  beta2: float | None = None, epsilon: float | None = None,
+                  **settings: Any) -> Optimizer:
     """Yogi, then l1 and l2 in closed form."""
     return Optimizer("proximal_yogi", learning_rate,
                      initial_accumulator_value=initial_accumulator_value, l1=l1, l2=l2,
