@@ -94,4 +94,4 @@ deps:
 	@scripts/deps.sh
 
 clean:
-	rm -rf build build-asan build-tsan build-fuzz build-compilers
+	rm -rf build build-asan build-tsan build-fuzz build-python build-compilers

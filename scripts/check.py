@@ -9,6 +9,7 @@ usage: check.py [--whole] [STAGE...]
     asan       what has no threads under AddressSanitizer and UBSan
     tsan       what has threads under ThreadSanitizer
     fuzz       every parser under libFuzzer (fuzz.py)
+    python     the Python package, as pip builds it (python_package.py)
     mutation   mistakes made on purpose, which tests must catch (tests/mutation), in the engine and
                the library and, in a virtual machine, in the kernel modules
     vm         the kernel modules in virtual machines (vm.py)
@@ -30,6 +31,7 @@ import time
 from typing import NamedTuple
 
 import fuzz
+import python_package
 import sanitized
 import vm
 from cases import Count, cases
@@ -62,8 +64,8 @@ BUILDS = {
                   ["thread"], [], 6,
                   {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 }
-STAGES = ["plain", "asan", "tsan", "fuzz", "mutation", "vm"]
-MUTATIONS = {"mutate.py": 8, "mutate_kmod.py": 3}  # how many a sample has
+STAGES = ["plain", "asan", "tsan", "fuzz", "python", "mutation", "vm"]
+MUTATIONS = {"mutate.py": 5, "mutate_kmod.py": 2}  # how many a sample has
 FUZZ_SHARE = 0.1  # a sample makes this share of each target's runs
 SLOWEST = 10  # tests that are named at the end
 
@@ -157,6 +159,11 @@ def run_fuzz(whole):
     return Count(*fuzz.stage(os.path.join(TOP, "build-fuzz"), 1 if whole else FUZZ_SHARE))
 
 
+def run_python():
+    say("\n== python: the package, in build-python/")
+    return Count(*python_package.stage())
+
+
 def run_mutation_script(script, words):
     say(f"\n== mutation: {script}: {' '.join(words) or 'all'}")
     command = [sys.executable, os.path.join(TOP, "tests", "mutation", script), TOP, *words]
@@ -186,7 +193,7 @@ def run_stage(name, whole, slow):
     if name in BUILDS:
         return run_build(name, whole, slow)
     return {"fuzz": lambda: run_fuzz(whole), "mutation": lambda: run_mutations(whole),
-            "vm": run_vm}[name]()
+            "python": run_python, "vm": run_vm}[name]()
 
 
 def where_time_went(stages, slow):

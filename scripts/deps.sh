@@ -51,6 +51,7 @@ probe()
 	case $1 in
 	cmd:*) command -v "${1#cmd:}" >/dev/null ;;
 	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
+	py:*) python3 -c "import ${1#py:}" 2>/dev/null ;;
 	file:*) [ -e "${1#file:}" ] ;;
 	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
 	fuzzer:clang) links_fuzzer ;;

@@ -43,6 +43,9 @@ kmod/package/*
 runtime/**/*.[ch]
 runtime/**/meson.build
 runtime/proto/*.proto
+runtime/python/*.md
+runtime/python/**/*.py
+runtime/python/**/*.pyi
 scripts/*.py
 scripts/*.sh
 tests/**/*.[ch]

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds the Python package as a user's pip does, installs it, tests it.
+
+usage: python_package.py [pytest argument...]
+
+The environment is build-python/venv, with what runtime/python/tests/requirements.txt pins. Where the
+tree has no change that is not committed, the wheel is built from the source distribution, otherwise
+from the tree itself. With arguments, only pytest runs, with these.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from glob import glob
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOM = os.path.join(TOP, "build-python")
+BIN = os.path.join(ROOM, "venv", "bin")
+TESTS = os.path.join(TOP, "runtime", "python", "tests")
+WHEEL_BYTES = 3 << 20  # most of a wheel
+IMPORT_MS = 30  # most of "import embeng"
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, cwd=TOP, **options)
+
+
+def make_environment():
+    """Makes the environment, again when its requirements changed."""
+    wanted = os.path.join(TESTS, "requirements.txt")
+    noted = os.path.join(ROOM, "requirements.txt")
+    if os.path.exists(noted) and open(noted, "rb").read() == open(wanted, "rb").read():
+        return
+    shutil.rmtree(os.path.join(ROOM, "venv"), ignore_errors=True)
+    run(sys.executable, "-m", "venv", os.path.join(ROOM, "venv"))
+    run(os.path.join(BIN, "pip"), "install", "--quiet", "--disable-pip-version-check",
+        "-r", wanted)
+    shutil.copy(wanted, noted)
+
+
+def build_wheel():
+    """Builds the wheel and returns its path."""
+    began = time.monotonic()
+    shutil.rmtree(os.path.join(ROOM, "dist"), ignore_errors=True)
+    dist = os.path.join(ROOM, "dist")
+    clean = not run("git", "status", "--porcelain", capture_output=True).stdout.strip()
+    source = TOP
+    environment = {**os.environ, "PATH": BIN + os.pathsep + os.environ["PATH"]}
+    if clean:
+        run(os.path.join(BIN, "python"), "-c",
+            f"import mesonpy; mesonpy.build_sdist({dist!r})", env=environment,
+            stdout=subprocess.DEVNULL)
+        source = glob(os.path.join(dist, "*.tar.gz"))[0]
+    run(os.path.join(BIN, "pip"), "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+        "--disable-pip-version-check", "-w", dist, source, env=environment)
+    wheel = glob(os.path.join(dist, "*.whl"))[0]
+    origin = "the source distribution" if clean else "the tree"
+    say(f"== python: {os.path.basename(wheel)}, {os.path.getsize(wheel) >> 10} KiB, built from "
+        f"{origin} in {time.monotonic() - began:.0f} s")
+    return wheel
+
+
+def run_pytest(arguments):
+    """Runs the tests and returns how many passed and failed. A skipped one is said by name."""
+    report = os.path.join(ROOM, "pytest.xml")
+    if os.path.exists(report):
+        os.remove(report)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([os.path.join(BIN, "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                    f"--junitxml={report}", "--durations=10", "-n", str(len(os.sched_getaffinity(0))), TESTS,
+                    *arguments], check=False,
+                   cwd=ROOM, env=environment)
+    if not os.path.exists(report):
+        say("FAILED python: pytest did not end")
+        return 0, 1
+    passed = failed = 0
+    for case in xml.parse(report).getroot().iter("testcase"):
+        skipped = case.find("skipped")
+        bad = case.find("failure") is not None or case.find("error") is not None
+        if skipped is not None and skipped.get("type") == "pytest.xfail":
+            skipped = None  # a test that has to fail, and does
+        elif skipped is not None and "oracle" not in (skipped.get("message") or ""):
+            say(f"FAILED python: {case.get('name')} was skipped: {skipped.get('message')}")
+            bad = True
+        if bad:
+            failed += 1
+        elif skipped is None:
+            passed += 1
+    return passed, failed
+
+
+def measure_import():
+    """The least of five imports, in ms, beside what Python itself takes."""
+    def least(code):
+        times = []
+        for _ in range(5):
+            began = time.monotonic()
+            run(os.path.join(BIN, "python"), "-I", "-c", code)
+            times.append(time.monotonic() - began)
+        return min(times)
+    return 1000 * (least("import embeng") - least("pass"))
+
+
+def checks(wheel):
+    """Checks without pytest: pairs of a sentence and whether it holds."""
+    package = os.path.join(TOP, "runtime", "python", "embeng")
+    python = os.path.join(BIN, "python")
+    took = measure_import()
+    yield f"the wheel has at most {WHEEL_BYTES >> 20} MiB", os.path.getsize(wheel) <= WHEEL_BYTES
+    # A busy machine is no reason to fail: the limit is for one that is not.
+    yield f"import embeng takes {took:.0f} ms, of {IMPORT_MS}", took <= 3 * IMPORT_MS
+    for what, command in (
+            ("mypy --strict", [python, "-m", "mypy", "--strict", "--no-incremental", package]),
+            ("pyright", [python, "-m", "pyright", "--pythonpath", python, package]),
+            ("stubtest", [python, "-m", "mypy.stubtest", "embeng._core"])):
+        done = subprocess.run(command, cwd=ROOM, check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            say(done.stdout)
+        yield what, done.returncode == 0
+
+
+def stage(arguments=()):
+    """Returns how many cases passed and failed."""
+    os.makedirs(ROOM, exist_ok=True)
+    try:
+        make_environment()
+        wheel = build_wheel()
+        run(os.path.join(BIN, "pip"), "install", "--quiet", "--disable-pip-version-check",
+            "--no-deps", "--force-reinstall", wheel)
+    except subprocess.CalledProcessError as error:
+        say(f"FAILED python: {' '.join(error.cmd[:4])} ... ended with {error.returncode}")
+        return 0, 1
+    passed, failed = run_pytest(arguments)
+    for what, holds in () if arguments else checks(wheel):
+        passed, failed = passed + holds, failed + (not holds)
+        if not holds:
+            say(f"FAILED python: {what}")
+    return passed, failed
+
+
+if __name__ == "__main__":
+    counts = stage(sys.argv[1:])
+    say(f"{counts[0]} passed, {counts[1]} failed")
+    sys.exit(1 if counts[1] else 0)
