@@ -73,10 +73,10 @@ def run_pytest(arguments):
     if os.path.exists(report):
         os.remove(report)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    workers = str(len(os.sched_getaffinity(0)))
     subprocess.run([os.path.join(BIN, "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                    f"--junitxml={report}", "--durations=10", "-n", str(len(os.sched_getaffinity(0))), TESTS,
-                    *arguments], check=False,
-                   cwd=ROOM, env=environment)
+                    f"--junitxml={report}", "--durations=10", "-n", workers, TESTS, *arguments],
+                   check=False, cwd=ROOM, env=environment)
     if not os.path.exists(report):
         say("FAILED python: pytest did not end")
         return 0, 1
