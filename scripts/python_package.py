@@ -4,7 +4,7 @@
 
 usage: python_package.py [pytest argument...]
 
-The environment is build-python/venv, with what runtime/python/tests/requirements.txt pins. Where the
+The environment is build-python/venv, with what the extra "dev" of pyproject.toml pins. Where the
 tree has no change that is not committed, the wheel is built from the source distribution, otherwise
 from the tree itself. With arguments, only pytest runs, with these.
 """
@@ -34,15 +34,21 @@ def run(*command, **options):
 
 def make_environment():
     """Makes the environment, again when its requirements changed."""
-    wanted = os.path.join(TESTS, "requirements.txt")
+    import tomllib  # from 3.11 on, as the package itself; the other stages run on older ones
+
+    with open(os.path.join(TOP, "pyproject.toml"), "rb") as file:
+        wanted = tomllib.load(file)["project"]["optional-dependencies"]["dev"]
     noted = os.path.join(ROOM, "requirements.txt")
-    if os.path.exists(noted) and open(noted, "rb").read() == open(wanted, "rb").read():
-        return
+    text = "\n".join(wanted)
+    if os.path.exists(noted):
+        with open(noted, encoding="utf-8") as file:
+            if file.read() == text:
+                return
     shutil.rmtree(os.path.join(ROOM, "venv"), ignore_errors=True)
     run(sys.executable, "-m", "venv", os.path.join(ROOM, "venv"))
-    run(os.path.join(BIN, "pip"), "install", "--quiet", "--disable-pip-version-check",
-        "-r", wanted)
-    shutil.copy(wanted, noted)
+    run(os.path.join(BIN, "pip"), "install", "--quiet", "--disable-pip-version-check", *wanted)
+    with open(noted, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def build_wheel():
