@@ -13,6 +13,7 @@ round by round. A peer that is not installed is left out by name.
 peers:
     embeng    embeng.torch.EmbeddingBag, update="step"
     backward  the same with update="backward"
+    fused     embeng.torch.FusedEmbeddingBagCollection, all tables in one engine
     torch     torch.nn.EmbeddingBag(sparse=True) with torch.optim
     fbgemm    FBGEMM's SplitTableBatchedEmbeddingBagsCodegen on the processor
 """
@@ -123,7 +124,33 @@ class Fbgemm:
         self.operator(self.ids[k], self.offsets).backward(self.gradient)
 
 
-PEERS = {"torch": make_torch, "embeng": make_embeng, "backward": make_backward, "fbgemm": Fbgemm}
+class Fused:
+    """All tables in one engine, with the optimizer in its backward."""
+
+    def __init__(self, inputs, optimizer):
+        import embeng.torch as et
+
+        kind = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad}[optimizer]
+        keys = [f"f{k}" for k in range(inputs.tables)]
+        self.collection = et.FusedEmbeddingBagCollection(
+            [et.EmbeddingBagConfig(name=f"t{k}", embedding_dim=inputs.dim,
+                                   num_embeddings=inputs.rows, feature_names=[key])
+             for k, key in enumerate(keys)], optimizer_type=kind, optimizer_kwargs={"lr": 0.01})
+        lengths = torch.full((inputs.tables * inputs.batch,), inputs.pool)
+        self.batches = [et.KeyedJaggedTensor.from_lengths_sync(keys, torch.cat(ids), lengths)
+                        for ids in inputs.ids]
+        self.gradient = inputs.gradient.repeat(1, inputs.tables)
+
+    def forward(self, k):
+        with torch.no_grad():
+            self.collection(self.batches[k])
+
+    def train(self, k):
+        self.collection(self.batches[k]).values().backward(self.gradient)
+
+
+PEERS = {"torch": make_torch, "embeng": make_embeng, "backward": make_backward, "fused": Fused,
+         "fbgemm": Fbgemm}
 
 
 def median(function, seconds):
