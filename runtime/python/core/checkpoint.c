@@ -290,8 +290,6 @@ static PyObject *restore_engine(PyObject *self, PyObject *args, PyObject *kwargs
 	return ret ? NULL : describe_restore(&restoring.report);
 }
 
-#define KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
-
 PyMethodDef checkpoint_methods[] = {
 	{"_save", KEYWORDS(save_engine), METH_VARARGS | METH_KEYWORDS,
 	 PyDoc_STR("_save($self, target, progress=None, shard_bytes=0, "

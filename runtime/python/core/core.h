@@ -322,6 +322,9 @@ size_t pieces_count(struct engine_object *engine, struct call *call);
 int pieces_look_up(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
 		   size_t count, PyObject *timeout);
 
+/* A function with keywords, in a table of methods. */
+#define KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
+
 /* -- methods of Engine ------------------------------------------------------- */
 
 extern PyMethodDef lookup_methods[], update_methods[], protocol_methods[], rows_methods[];

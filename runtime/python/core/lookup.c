@@ -183,7 +183,7 @@ static PyObject *lookup_features(PyObject *self, PyObject *const *args, Py_ssize
 }
 
 PyMethodDef lookup_methods[] = {
-	{"lookup", (PyCFunction)(void (*)(void))lookup_features, METH_FASTCALL | METH_KEYWORDS,
+	{"lookup", KEYWORDS(lookup_features), METH_FASTCALL | METH_KEYWORDS,
 	 PyDoc_STR("lookup($self, features, out=None, timeout=None)\n--\n\n"
 		   "Return the activations of each feature that is given, as float32 "
 		   "arrays.\n\nLarge lookups are done in pieces; updates of other threads may come "

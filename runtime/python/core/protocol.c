@@ -326,8 +326,6 @@ static PyObject *flush_engine(PyObject *self, PyObject *args, PyObject *kwargs)
 	return run_for_replica(self, NULL, run_flush, given);
 }
 
-#define KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
-
 PyMethodDef protocol_methods[] = {
 	{"enqueue", KEYWORDS(enqueue_features), METH_VARARGS | METH_KEYWORDS,
 	 PyDoc_STR("enqueue($self, features, train=True, replica=0, "

@@ -324,8 +324,6 @@ static PyObject *map_table(PyObject *self, PyObject *args, PyObject *kwargs)
 	return map;
 }
 
-#define KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
-
 PyMethodDef rows_methods[] = {
 	{"rows_read", KEYWORDS(read_rows), METH_VARARGS | METH_KEYWORDS,
 	 PyDoc_STR("rows_read($self, table, data, rows=None, slot=None, "

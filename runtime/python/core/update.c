@@ -296,12 +296,11 @@ static PyObject *differentiate_features(PyObject *self, PyObject *args)
 }
 
 PyMethodDef update_methods[] = {
-	{"update", (PyCFunction)(void (*)(void))update_rows, METH_FASTCALL | METH_KEYWORDS,
+	{"update", KEYWORDS(update_rows), METH_FASTCALL | METH_KEYWORDS,
 	 PyDoc_STR("update($self, features, gradients, rates=None, multiplier=None, "
 		   "timeout=None, replica=0)\n--\n\n"
 		   "Give the rows of a batch the gradients of its activations.")},
-	{"gradient_norm", (PyCFunction)(void (*)(void))norm_gradients,
-	 METH_FASTCALL | METH_KEYWORDS,
+	{"gradient_norm", KEYWORDS(norm_gradients), METH_FASTCALL | METH_KEYWORDS,
 	 PyDoc_STR("gradient_norm($self, features, gradients)\n--\n\n"
 		   "Return the L2 norm of the rows' gradients, and whether all are finite.")},
 	{"weight_gradients", differentiate_features, METH_VARARGS,

@@ -85,7 +85,55 @@ def count_bytes(*tensors: Tensor | None) -> int:
 # -- JaggedTensor -------------------------------------------------------------------------------
 
 
-class JaggedTensor:
+class Jagged:
+    """The parts that rows of different lengths are made of, with keys and without."""
+
+    _values: Tensor
+    _weights: Tensor | None
+    _lengths: Tensor | None
+    _offsets: Tensor | None
+
+    def values(self) -> Tensor:
+        """Return the values, or ids, of all rows."""
+        return self._values
+
+    def weights(self) -> Tensor:
+        """Return the weights; there must be some."""
+        if self._weights is None:
+            fail(type(self).__name__, "weights", "there are none", "give them, or ask weights_or_none()")
+        return self._weights
+
+    def weights_or_none(self) -> Tensor | None:
+        """Return the weights, or None."""
+        return self._weights
+
+    def lengths(self) -> Tensor:
+        """Return how many values each row has, ``[rows]``; of keys ``[keys * stride]``."""
+        if self._lengths is None:
+            assert self._offsets is not None
+            self._lengths = to_lengths(self._offsets)
+        return self._lengths
+
+    def lengths_or_none(self) -> Tensor | None:
+        """Return the lengths if they were given or asked for before."""
+        return self._lengths
+
+    def offsets(self) -> Tensor:
+        """Return where rows begin, and where the last one ends: one more than lengths."""
+        if self._offsets is None:
+            self._offsets = to_offsets(self.lengths())
+        return self._offsets
+
+    def offsets_or_none(self) -> Tensor | None:
+        """Return the offsets if they were given or asked for before."""
+        return self._offsets
+
+    def device(self) -> torch.device:
+        """Return the device of the values."""
+        return self._values.device
+
+
+class JaggedTensor(Jagged):
     """Rows of different lengths, one after another.
 
     Parameters
@@ -160,45 +208,6 @@ class JaggedTensor:
                                device=values[0].device)
         return JaggedTensor(torch.cat(list(values)),
                             None if weights is None else torch.cat(list(weights)), lengths)
-
-    def values(self) -> Tensor:
-        """Return the values of all rows."""
-        return self._values
-
-    def weights(self) -> Tensor:
-        """Return the weights; there must be some."""
-        if self._weights is None:
-            fail("JaggedTensor", "weights", "there are none", "give them, or ask weights_or_none()")
-        return self._weights
-
-    def weights_or_none(self) -> Tensor | None:
-        """Return the weights, or None."""
-        return self._weights
-
-    def lengths(self) -> Tensor:
-        """Return how many values each row has, ``[rows]``."""
-        if self._lengths is None:
-            assert self._offsets is not None
-            self._lengths = to_lengths(self._offsets)
-        return self._lengths
-
-    def lengths_or_none(self) -> Tensor | None:
-        """Return the lengths if they were given or asked for before."""
-        return self._lengths
-
-    def offsets(self) -> Tensor:
-        """Return where rows begin, and where the last one ends, ``[rows + 1]``."""
-        if self._offsets is None:
-            self._offsets = to_offsets(self.lengths())
-        return self._offsets
-
-    def offsets_or_none(self) -> Tensor | None:
-        """Return the offsets if they were given or asked for before."""
-        return self._offsets
-
-    def device(self) -> torch.device:
-        """Return the device of the values."""
-        return self._values.device
 
     def to_dense(self) -> list[Tensor]:
         """Return a view of each row's values."""

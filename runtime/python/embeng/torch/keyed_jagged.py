@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.fx._pytree import register_pytree_flatten_spec
 from torch.utils import _pytree
 
-from .jagged import (Device, JaggedTensor, check_weights, check_whole, count_bytes, fail, move, pin,
-                     to_lengths, to_lists, to_offsets)
+from .jagged import (Device, Jagged, JaggedTensor, check_weights, check_whole, count_bytes, fail,
+                     move, pin, to_lengths, to_lists, to_offsets)
 
 Inverse = tuple[list[str], Tensor]
 Strides = Sequence[Sequence[int]] | Tensor
@@ -26,7 +26,7 @@ def _sum_strides(strides: Strides) -> list[list[int]]:
     return [list(row) for row in rows]
 
 
-class KeyedJaggedTensor:
+class KeyedJaggedTensor(Jagged):
     """Jagged tensors of several features, one feature after another, in one tensor.
 
     Parameters
@@ -228,46 +228,6 @@ class KeyedJaggedTensor:
     def keys(self) -> list[str]:
         """Return the names of the features."""
         return self._keys
-
-    def values(self) -> Tensor:
-        """Return the ids of all features."""
-        return self._values
-
-    def weights(self) -> Tensor:
-        """Return the weights; there must be some."""
-        if self._weights is None:
-            fail("KeyedJaggedTensor", "weights", "there are none",
-                  "give them, or ask weights_or_none()")
-        return self._weights
-
-    def weights_or_none(self) -> Tensor | None:
-        """Return the weights, or None."""
-        return self._weights
-
-    def lengths(self) -> Tensor:
-        """Return the ids of each sample, ``[features * stride]``."""
-        if self._lengths is None:
-            assert self._offsets is not None
-            self._lengths = to_lengths(self._offsets)
-        return self._lengths
-
-    def lengths_or_none(self) -> Tensor | None:
-        """Return the lengths if they were given or asked for before."""
-        return self._lengths
-
-    def offsets(self) -> Tensor:
-        """Return where samples begin, and where the last one ends, ``[features * stride + 1]``."""
-        if self._offsets is None:
-            self._offsets = to_offsets(self.lengths())
-        return self._offsets
-
-    def offsets_or_none(self) -> Tensor | None:
-        """Return the offsets if they were given or asked for before."""
-        return self._offsets
-
-    def device(self) -> torch.device:
-        """Return the device of the values."""
-        return self._values.device
 
     def stride(self) -> int:
         """Return the samples of the batch; of a variable batch, those of the whole one."""
