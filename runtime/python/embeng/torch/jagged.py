@@ -100,7 +100,8 @@ class Jagged:
     def weights(self) -> Tensor:
         """Return the weights; there must be some."""
         if self._weights is None:
-            fail(type(self).__name__, "weights", "there are none", "give them, or ask weights_or_none()")
+            fail(type(self).__name__, "weights", "there are none",
+                 "give them, or ask weights_or_none()")
         return self._weights
 
     def weights_or_none(self) -> Tensor | None:
