@@ -203,11 +203,14 @@ static void lose(const char *name, int error, const char *text)
 {
 	struct embeng *e;
 	struct embeng_activations a = {.size = sizeof(a)};
+	struct pollfd p = {.events = POLLIN};
 	float rows[8];
 
 	fake_install();
 	e = open_on(name, 1);
+	p.fd = embeng_fd(e);
 	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(poll(&p, 1, 20000), 1); /* it completes */
 	fake_lose(error);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), error);
 	expect_text(text);
