@@ -33,6 +33,7 @@ static void list_free(struct embeng_context *ctx, struct device *dev, size_t byt
 
 #define CAN_READ EMBENG_REGION_DEVICE_READ
 #define CAN_WRITE EMBENG_REGION_DEVICE_WRITE
+#define SIZE (8 * PAGE_SIZE) /* of the world's buffer */
 
 static int bind(struct test_world *w, struct embeng_accel_bind *arg)
 {
@@ -97,8 +98,6 @@ struct refusal {
 	int error;
 	struct embeng_accel_bind arg;
 };
-
-#define SIZE (8 * PAGE_SIZE)
 
 static const struct refusal refusals[] = {
 	{ "offset at the end", -EINVAL, { .rights = CAN_READ, .offset = SIZE } },
