@@ -33,7 +33,7 @@ static void list_free(struct embeng_context *ctx, struct device *dev, size_t byt
 
 #define CAN_READ EMBENG_REGION_DEVICE_READ
 #define CAN_WRITE EMBENG_REGION_DEVICE_WRITE
-#define SIZE (8 * PAGE_SIZE) /* of the world's buffer */
+#define SIZE (8 * PAGE_SIZE) /* the world's buffer has so many bytes */
 
 static int bind(struct test_world *w, struct embeng_accel_bind *arg)
 {
