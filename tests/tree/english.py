@@ -163,6 +163,10 @@ def blocks_of_script(text):
     return blocks.found
 
 
+# The head of a parameter in numpydoc, "name : type": its description stands behind it.
+PARAMETER = re.compile(r"\s*[\w*][\w*, ]* : .*$")
+
+
 def blocks_of_python(text):
     blocks, last = Blocks(), 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -181,6 +185,8 @@ def blocks_of_python(text):
             first = node.body[0].value
             for number, line in enumerate(first.value.split("\n"), first.lineno):
                 comment_line(blocks, number, line)
+                if PARAMETER.match(line):
+                    blocks.end()
     return blocks.found
 
 
@@ -310,6 +316,7 @@ PLANTED = {
     "a.sh": "#!/bin/sh\n# It is. Which it was.\ntrue\n# the same\n",
     "b.sh": "true # what is true\necho '# what' # which it was\n# What now?\n",
     "a": "#!/usr/bin/python3\n\"\"\"An a.\n\nOf it.\n\"\"\"\na = '# of'  # of b\n",
+    "c.py": "def c():\n    \"\"\"Go.\n\n    a, b : int\n        What it is.\n    c : d\n        Of e.\n    \"\"\"\n",
     "b.py": "def b():\n    # It is. Of\n    # it.\n    return b  # so\n",
     "a.md": "# What it is\n\nIt is. Of\nit.\n\n- who it is\n\n    Of code\n",
     "a.7": ".Sh A\nIt is\n.Va a .\nWhat it was.\n.Bl -tag\n.It Of a\nof it\n.El\n",

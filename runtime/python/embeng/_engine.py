@@ -56,7 +56,7 @@ class Table(NamedTuple):
     initializer : Initializer, optional
         How rows start; a truncated normal of deviation ``1 / sqrt(dim)`` by default.
     out_of_range : {"error", "clamp", "drop", "zero"}
-        What becomes of ids outside the table.
+        The treatment of ids outside the table.
     slot_starts : mapping of str to Initializer, optional
         How slots start, where that is not what their optimizer says.
     quantization : Quantization, optional

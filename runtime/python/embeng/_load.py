@@ -305,7 +305,7 @@ def load(engine: Engine, source: "_Path | Mapping[str, Any]",
     Parameters
     ----------
     engine : Engine
-        Whose tables are written. Slots that the source does not have stay as they are.
+        The engine whose tables are written. Slots that the source does not have stay as they are.
     source : path or mapping
         A file of npy, safetensors or torch.save, or a folder of the former two; or arrays of numpy
         or torch and paths of npy files by their keys, such as ``model.state_dict()``.

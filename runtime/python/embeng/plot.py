@@ -214,7 +214,7 @@ def memory(plan: "Engine | Mapping[str, Any]", *, ax: "Axes | None" = None) -> "
     Parameters
     ----------
     plan : mapping or Engine
-        What :func:`embeng.plan` returned: a bar for each table, divided into parameters and slots,
+        The result of :func:`embeng.plan`: a bar for each table, divided into parameters and slots,
         one for buffers and one for the engine itself. An engine: what it holds, without tables told
         apart.
     ax : matplotlib.axes.Axes, optional

@@ -240,7 +240,7 @@ class JaggedTensor(Jagged):
         desired_length : int, optional
             Values of a row; those of the longest row by default.
         padding_value : float
-            What fills rows up.
+            The number that fills rows up.
 
         Returns
         -------

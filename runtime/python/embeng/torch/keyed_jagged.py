@@ -393,7 +393,7 @@ class KeyedJaggedTensor(Jagged):
         Parameters
         ----------
         indices : iterable of int
-            Which feature comes where.
+            The number of the feature that comes at each place.
         indices_tensor : Tensor, optional
             Taken for compatibility.
         """

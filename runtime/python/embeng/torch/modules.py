@@ -188,7 +188,7 @@ include_last_offset, padding_idx, device, dtype
         The engine's own initializer, for large tables. By default rows are drawn by torch's
         generator: after ``torch.manual_seed()`` they are those of ``torch.nn.EmbeddingBag``.
     name : str, optional
-        Of the table and of its feature in the engine; ``weight`` by default.
+        The name of the table and of its feature in the engine; ``weight`` by default.
 
     Attributes
     ----------

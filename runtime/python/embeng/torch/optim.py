@@ -661,8 +661,8 @@ def wrap(optimizer: torch.optim.Optimizer) -> TableOptimizer:
     Parameters
     ----------
     optimizer : torch.optim.Optimizer
-        Of which the new one takes everything; it is not to be used any more. Make schedulers after
-        this.
+        The new one takes all that this one has, which is not to be used any more. Make schedulers
+        afterwards.
 
     Returns
     -------
