@@ -306,7 +306,8 @@ PyMethodDef checkpoint_methods[] = {
 /* -- reading a checkpoint without an engine -------------------------------------------- */
 
 struct checkpoint_object {
-	PyObject_HEAD struct core_state *state;
+	PyObject_HEAD
+	struct core_state *state;
 	struct embeng_checkpoint *checkpoint;
 };
 
@@ -324,11 +325,11 @@ static int open_folder(struct checkpoint_object *self, PyObject *path, PyObject 
 	bytes = encode_path(path, &text);
 	if (!bytes)
 		return -1;
-	Py_BEGIN_ALLOW_THREADS ret = step != Py_None ? embeng_checkpoint_open_step(
-							       text, at, &self->checkpoint, NULL)
-						     : embeng_checkpoint_open_earlier(
-							       text, back, &self->checkpoint, NULL);
-	Py_END_ALLOW_THREADS Py_DECREF(bytes);
+	Py_BEGIN_ALLOW_THREADS
+	ret = step != Py_None ? embeng_checkpoint_open_step(text, at, &self->checkpoint, NULL)
+			      : embeng_checkpoint_open_earlier(text, back, &self->checkpoint, NULL);
+	Py_END_ALLOW_THREADS
+	Py_DECREF(bytes);
 	if (ret)
 		core_fail_opening(self->state, ret);
 	return ret ? -1 : 0;
@@ -406,37 +407,18 @@ struct reading {
 	const char *slot;
 	int64_t first, count, width;
 	struct array data;
-	int64_t at, length;
+	struct row_piece piece;
 };
 
 static int read_piece(void *arg, int64_t timeout_ns)
 {
 	struct reading *reading = arg;
-	float *data = (float *)reading->data.data + reading->at * reading->width;
+	float *data = (float *)reading->data.data + reading->piece.at * reading->width;
 
 	(void)timeout_ns;
 	return embeng_checkpoint_read(reading->self->checkpoint, reading->table, reading->slot,
-				      reading->first + reading->at, (size_t)reading->length, data);
-}
-
-/* Pieces of 16 MiB. */
-static int read_pieces(struct reading *reading)
-{
-	int64_t most = (4 << 20) / reading->width;
-
-	most = most < 1 ? 1 : most;
-	for (reading->at = 0; reading->at < reading->count; reading->at += reading->length) {
-		int64_t rest = reading->count - reading->at;
-		int ret;
-
-		reading->length = rest < most ? rest : most;
-		ret = core_wait(read_piece, reading, NULL);
-		if (ret < 0)
-			core_fail(reading->self->state);
-		if (ret || PyErr_CheckSignals())
-			return -1;
-	}
-	return 0;
+				      reading->first + reading->piece.at,
+				      (size_t)reading->piece.length, data);
 }
 
 static int begin_reading(struct reading *reading, const char *table, PyObject *out)
@@ -478,7 +460,9 @@ static PyObject *read_checkpoint(PyObject *object, PyObject *args, PyObject *kwa
 					 &reading.slot, &first))
 		return NULL;
 	reading.first = first;
-	ret = begin_reading(&reading, table, out) || read_pieces(&reading);
+	ret = begin_reading(&reading, table, out) ||
+	      row_pieces_run(reading.self->state, read_piece, &reading, &reading.piece,
+			     reading.count, row_piece_most(reading.width));
 	array_put(&reading.data);
 	return ret ? NULL : Py_NewRef(out);
 }

@@ -123,6 +123,32 @@ PyObject *core_fail_opening(struct core_state *state, int code);
  * of a signal handler.
  */
 int core_wait(int (*call)(void *arg, int64_t timeout_ns), void *arg, PyObject *timeout);
+
+/* The end of several waits that share a timeout. */
+struct deadline {
+	int64_t limit, end; /* nanoseconds: of the timeout, or -1; on the monotonic clock */
+};
+
+/* Return: 0, or -1 with an exception. */
+int deadline_read(PyObject *timeout, struct deadline *deadline);
+/* Likewise as core_wait(). */
+int core_wait_until(int (*call)(void *arg, int64_t timeout_ns), void *arg,
+		    const struct deadline *deadline);
+
+/* Rows that one call moves of many: from @at on. */
+struct row_piece {
+	int64_t at, length;
+};
+
+/* Rows of 16 MiB, and at least one. */
+int64_t row_piece_most(int64_t width);
+/*
+ * Makes @call for pieces of @count rows, @most at a time, with @piece saying which, and looks at
+ * signals in between. Return: 0, or -1 with an exception.
+ */
+int row_pieces_run(struct core_state *state, int (*call)(void *arg, int64_t timeout_ns), void *arg,
+		   struct row_piece *piece, int64_t count, int64_t most);
+
 /* Progress of long work, which ends when a signal handler or the program's function raises. */
 struct progress_call {
 	PyObject *function; /* NULL: none */
@@ -180,12 +206,13 @@ int settings_set(PyObject *dict, const char *key, PyObject *value);
 /* -- model.c ----------------------------------------------------------------- */
 
 struct model_object {
-	PyObject_HEAD struct core_state *state;
+	PyObject_HEAD
+	struct core_state *state;
 	struct embeng_model *model;
 };
 
 extern PyType_Spec model_spec;
-/* A Model for a model that the library owns: a copy. */
+/* A model as dictionaries, with the defaults filled in. */
 PyObject *model_describe_all(const struct embeng_model *model);
 
 /* -- engine.c ---------------------------------------------------------------- */
@@ -233,7 +260,7 @@ struct engine_feature {
 	PyObject *table_name;
 };
 
-/* The shape of an engine. Calls that began keep the one with which they began. */
+/* Names and sizes of tables and features. It changes only while no call is under way. */
 struct engine_layout {
 	size_t feature_count;
 	struct engine_feature *features;
@@ -242,7 +269,8 @@ struct engine_layout {
 };
 
 struct engine_object {
-	PyObject_HEAD struct core_state *state;
+	PyObject_HEAD
+	struct core_state *state;
 	struct embeng *handle; /* NULL once it is closed and no call uses it */
 	struct engine_layout layout;
 	pthread_mutex_t lock; /* the members below; held for moments, and never for Python */
@@ -290,10 +318,6 @@ int inputs_fail_unknown(struct engine_object *engine, const char *what, PyObject
 /* A feature without samples, in a batch that has others. */
 int inputs_give_nothing(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
 			int feature);
-/* Holds gradients by feature in the call, behind its inputs. */
-int gradients_read(struct engine_object *engine, struct call *call, PyObject *gradients);
-/* The factor of all gradients; none where @object is NULL or None. */
-int multiplier_read(PyObject *object, struct embeng_gradients *gradients);
 /* Rates of a dict from names to numbers. rates_put() also after an error. */
 struct rates {
 	PyObject *held; /* a dict that has the names of @items */
@@ -303,6 +327,13 @@ struct rates {
 
 int rates_read(PyObject *dict, struct rates *rates);
 void rates_put(struct rates *rates);
+
+/* -- update.c ---------------------------------------------------------------- */
+
+/* Holds gradients by feature in the call, behind its inputs. */
+int gradients_read(struct engine_object *engine, struct call *call, PyObject *gradients);
+/* The factor of all gradients; none where @object is NULL or None. */
+int multiplier_read(PyObject *object, struct embeng_gradients *gradients);
 
 /* -- keyed.c: bags of several features in one array ----------------------------- */
 
@@ -318,7 +349,7 @@ void keyed_put(struct call *call);
 
 /* Into how many pieces a lookup is cut whose inputs and outputs the call has; 1: it is not. */
 size_t pieces_count(struct engine_object *engine, struct call *call);
-/* Looks them up one after another. Return: 0, -1. */
+/* Looks them up one after another, within one timeout. Return: 0, -1. */
 int pieces_look_up(struct engine_object *engine, struct call *call, struct embeng_batch *batch,
 		   size_t count, PyObject *timeout);
 

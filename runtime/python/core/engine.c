@@ -101,7 +101,8 @@ static void close_handle(struct engine_object *engine)
 		embeng_close(handle);
 		return;
 	}
-	Py_BEGIN_ALLOW_THREADS embeng_close(handle);
+	Py_BEGIN_ALLOW_THREADS
+	embeng_close(handle);
 	Py_END_ALLOW_THREADS
 }
 
@@ -316,9 +317,10 @@ static int open_handle(struct engine_object *self, const struct embeng_open_opti
 	struct embeng_engine_config config = EMBENG_INIT(embeng_engine_config);
 	int ret;
 
-	Py_BEGIN_ALLOW_THREADS ret = embeng_open_with(options, model->model, &self->handle, NULL);
-	Py_END_ALLOW_THREADS if (ret)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	ret = embeng_open_with(options, model->model, &self->handle, NULL);
+	Py_END_ALLOW_THREADS
+	if (ret) {
 		core_fail_making(self->state, ret);
 		return -1;
 	}
@@ -423,9 +425,10 @@ static int add_tables_alone(struct engine_object *self, struct model_object *mod
 			       "add_tables: another thread is in a call of this engine");
 		return -1;
 	}
-	Py_BEGIN_ALLOW_THREADS ret = embeng_add_tables(self->handle, model->model);
-	Py_END_ALLOW_THREADS if (ret)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	ret = embeng_add_tables(self->handle, model->model);
+	Py_END_ALLOW_THREADS
+	if (ret) {
 		core_fail_making(self->state, ret);
 		return -1;
 	}

@@ -396,8 +396,10 @@ int keyed_read_gradients(struct engine_object *engine, struct call *call, PyObje
 	    check_keyed_shape(array, "gradients", shape, rank) ||
 	    (rank == 2 && take_scratch(call, array->count)))
 		return -1;
-	Py_BEGIN_ALLOW_THREADS spread_gradients(engine, call, rank == 2 ? (size_t)shape[1] : 0);
-	Py_END_ALLOW_THREADS return 0;
+	Py_BEGIN_ALLOW_THREADS
+	spread_gradients(engine, call, rank == 2 ? (size_t)shape[1] : 0);
+	Py_END_ALLOW_THREADS
+	return 0;
 }
 
 void keyed_put(struct call *call)

@@ -84,10 +84,10 @@ size_t pieces_count(struct engine_object *engine, struct call *call)
 	}
 	if (cost < 2 * PIECE_COST)
 		return 1;
-	Py_BEGIN_ALLOW_THREADS;
+	Py_BEGIN_ALLOW_THREADS
 	for (size_t k = 0; in_order && k < call->feature_count; k++)
 		in_order = !call->inputs[k].given || is_in_order(&features[k], &call->inputs[k]);
-	Py_END_ALLOW_THREADS;
+	Py_END_ALLOW_THREADS
 	return in_order ? cost / PIECE_COST : 1;
 }
 
@@ -239,7 +239,7 @@ static void free_pieces(struct pieces *p)
 	PyMem_Free(p->bounds);
 }
 
-static int run_pieces(struct pieces *p, PyObject *timeout)
+static int run_pieces(struct pieces *p, const struct deadline *deadline)
 {
 	for (p->at = 0; p->at < p->count; p->at++) {
 		int ret = fill_piece_batch(p);
@@ -249,7 +249,7 @@ static int run_pieces(struct pieces *p, PyObject *timeout)
 					"an array of the inputs changed while it was looked up");
 			return -1;
 		}
-		ret = ret ? ret : core_wait(look_piece_up, p, timeout);
+		ret = ret ? ret : core_wait_until(look_piece_up, p, deadline);
 		if (ret < 0)
 			core_fail(p->engine->state);
 		if (ret || PyErr_CheckSignals())
@@ -262,12 +262,14 @@ int pieces_look_up(struct engine_object *engine, struct call *call, struct emben
 		   size_t count, PyObject *timeout)
 {
 	struct pieces p = {.engine = engine, .call = call, .batch = batch, .count = count};
-	int ret = prepare_pieces(&p);
+	struct deadline deadline;
+	int ret = deadline_read(timeout, &deadline);
 
-	if (ret)
+	if (!ret && prepare_pieces(&p)) {
 		PyErr_NoMemory();
-	else
-		ret = run_pieces(&p, timeout);
+		ret = -1;
+	}
+	ret = ret ? ret : run_pieces(&p, &deadline);
 	free_pieces(&p);
 	return ret;
 }

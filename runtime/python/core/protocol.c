@@ -33,7 +33,6 @@ struct patient {
 	int (*call)(void *arg, int64_t timeout_ns);
 	struct step *step;
 	PyObject *timeout;
-	int result;
 };
 
 /* Without a limit the library says itself when a wait is hopeless, if it is asked once more. */

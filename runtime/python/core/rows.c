@@ -9,9 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Floats of a piece: 16 MiB. */
-#define PIECE_FLOATS (4u << 20)
-
 struct rows {
 	struct engine_object *engine;
 	int table;
@@ -22,7 +19,7 @@ struct rows {
 	int64_t first, count, width;
 	bool write;
 	/* the piece that moves: its rows from @at on, and their numbers */
-	int64_t at, length;
+	struct row_piece piece;
 	int64_t *numbers;
 };
 
@@ -118,8 +115,8 @@ static int take_rows(struct rows *rows, PyObject *ids, int64_t first)
 
 static void number_rows(struct rows *rows)
 {
-	for (int64_t k = 0; k < rows->length; k++) {
-		int64_t at = rows->at + k;
+	for (int64_t k = 0; k < rows->piece.length; k++) {
+		int64_t at = rows->piece.at + k;
 
 		if (!rows->by_id)
 			rows->numbers[k] = rows->first + at;
@@ -133,15 +130,15 @@ static void number_rows(struct rows *rows)
 static int move_piece(void *arg, int64_t timeout_ns)
 {
 	struct rows *rows = arg;
-	float *data = (float *)rows->data.data + rows->at * rows->width;
+	float *data = (float *)rows->data.data + rows->piece.at * rows->width;
 
 	(void)timeout_ns;
 	number_rows(rows);
 	if (rows->write)
 		return embeng_rows_write(rows->engine->handle, rows->table, rows->slot,
-					 rows->numbers, (size_t)rows->length, data);
+					 rows->numbers, (size_t)rows->piece.length, data);
 	return embeng_rows_read(rows->engine->handle, rows->table, rows->slot, rows->numbers,
-				(size_t)rows->length, data);
+				(size_t)rows->piece.length, data);
 }
 
 /*
@@ -161,15 +158,14 @@ static bool has_safe_values(const struct rows *rows)
 
 static int64_t choose_piece(const struct rows *rows)
 {
-	int64_t most = PIECE_FLOATS / rows->width;
+	int64_t most = row_piece_most(rows->width);
 	bool safe = true;
 
-	most = most < 1 ? 1 : most;
 	if (!rows->write || rows->count <= most)
 		return most;
-	Py_BEGIN_ALLOW_THREADS;
+	Py_BEGIN_ALLOW_THREADS
 	safe = has_safe_values(rows);
-	Py_END_ALLOW_THREADS;
+	Py_END_ALLOW_THREADS
 	return safe ? most : rows->count;
 }
 
@@ -183,17 +179,8 @@ static int move_rows(struct rows *rows)
 		PyErr_NoMemory();
 		return -1;
 	}
-	for (rows->at = 0; rows->at < rows->count; rows->at += rows->length) {
-		int ret;
-
-		rows->length = rows->count - rows->at < most ? rows->count - rows->at : most;
-		ret = core_wait(move_piece, rows, NULL);
-		if (ret < 0)
-			core_fail(rows->engine->state);
-		if (ret || PyErr_CheckSignals())
-			return -1;
-	}
-	return 0;
+	return row_pieces_run(rows->engine->state, move_piece, rows, &rows->piece, rows->count,
+			      most);
 }
 
 static PyObject *run_rows(struct rows *rows, PyObject *table, PyObject *slot, PyObject *ids,
@@ -257,27 +244,8 @@ static int fill_piece(void *arg, int64_t timeout_ns)
 
 	(void)timeout_ns;
 	return embeng_rows_fill(rows->engine->handle, rows->table, rows->slot,
-				rows->first + rows->at, (size_t)rows->length,
+				rows->first + rows->piece.at, (size_t)rows->piece.length,
 				&filling->initializer);
-}
-
-static int fill_all(struct filling *filling)
-{
-	struct rows *rows = &filling->rows;
-	int64_t most = PIECE_FLOATS / rows->width;
-
-	most = most < 1 ? 1 : most;
-	for (rows->at = 0; rows->at < rows->count; rows->at += rows->length) {
-		int ret;
-
-		rows->length = rows->count - rows->at < most ? rows->count - rows->at : most;
-		ret = core_wait(fill_piece, filling, NULL);
-		if (ret < 0)
-			core_fail(rows->engine->state);
-		if (ret || PyErr_CheckSignals())
-			return -1;
-	}
-	return 0;
 }
 
 static PyObject *fill_rows(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -300,7 +268,10 @@ static PyObject *fill_rows(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (!ret) {
 		filling.rows.first = first;
 		filling.rows.count = count < 0 ? count_rows(&filling.rows) - first : count;
-		ret = check_range(&filling.rows, first, filling.rows.count) || fill_all(&filling);
+		ret = check_range(&filling.rows, first, filling.rows.count) ||
+		      row_pieces_run(filling.rows.engine->state, fill_piece, &filling,
+				     &filling.rows.piece, filling.rows.count,
+				     row_piece_most(filling.rows.width));
 	}
 	engine_leave(filling.rows.engine);
 	return ret ? NULL : Py_NewRef(Py_None);

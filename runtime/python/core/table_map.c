@@ -9,7 +9,8 @@
 #include <string.h>
 
 struct table_map {
-	PyObject_HEAD struct engine_object *engine;
+	PyObject_HEAD
+	struct engine_object *engine;
 	int table;
 	char *slot; /* NULL: the parameters */
 	float *rows;
@@ -35,10 +36,10 @@ static int open_map(struct table_map *map)
 	int64_t stride;
 	int ret;
 
-	Py_BEGIN_ALLOW_THREADS ret = embeng_table_map(handle, map->table, map->slot, &map->rows,
-						      &stride);
-	Py_END_ALLOW_THREADS if (ret)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	ret = embeng_table_map(handle, map->table, map->slot, &map->rows, &stride);
+	Py_END_ALLOW_THREADS
+	if (ret) {
 		core_fail(map->engine->state);
 		return -1;
 	}

@@ -12,6 +12,7 @@ struct update {
 	struct embeng_gradients gradients;
 	struct rates rates;
 	struct embeng_gradient_norms norms;
+	PyObject *wanted; /* a dict of features, for the gradients of weights */
 };
 
 static int take_gradient(struct engine_object *engine, struct call *call, size_t at,
@@ -87,7 +88,6 @@ int multiplier_read(PyObject *object, struct embeng_gradients *gradients)
 static int read_update(struct update *update, enum embeng_mode mode, PyObject **given)
 {
 	struct embeng_gradients *g = &update->gradients;
-
 	unsigned long long replica = 0;
 
 	if (given[5] && whole_read(given[5], "replica", UINT32_MAX, &replica))
@@ -152,9 +152,9 @@ static PyObject *run_norm(struct update *update, PyObject **given)
 
 typedef PyObject *(*update_fn)(struct update *update, PyObject **given);
 
-static PyObject *run_with_call(PyObject *self, update_fn run, PyObject **given)
+static PyObject *run_with_call(PyObject *self, update_fn run, PyObject **given, PyObject *wanted)
 {
-	struct update update = {.engine = (struct engine_object *)self};
+	struct update update = {.engine = (struct engine_object *)self, .wanted = wanted};
 	PyObject *result = NULL;
 
 	if (engine_enter(update.engine))
@@ -179,7 +179,7 @@ static PyObject *update_rows(PyObject *self, PyObject *const *args, Py_ssize_t n
 
 	if (arguments_parse(&spec, args, nargs, kwnames, given))
 		return NULL;
-	return run_with_call(self, run_update, given);
+	return run_with_call(self, run_update, given, NULL);
 }
 
 static PyObject *norm_gradients(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -191,7 +191,7 @@ static PyObject *norm_gradients(PyObject *self, PyObject *const *args, Py_ssize_
 
 	if (arguments_parse(&spec, args, nargs, kwnames, given))
 		return NULL;
-	return run_with_call(self, run_norm, given);
+	return run_with_call(self, run_norm, given, NULL);
 }
 
 /* -- gradients of weights ------------------------------------------------------------- */
@@ -257,22 +257,19 @@ static int hold_weight_outputs(struct weight_places *w, PyObject *outputs)
 		       : inputs_fail_unknown(update->engine, "wanted", outputs);
 }
 
-/* given[2] is a new dict whose keys are the features that are wanted. */
 static PyObject *run_weights(struct update *update, PyObject **given)
 {
 	size_t count = update->call->feature_count;
 	struct weight_places w = {.update = update};
-	PyObject *outputs = given[2];
 	int ret = -1;
 
-	given[2] = NULL;
 	w.arrays = PyMem_Calloc(count + 1, sizeof(*w.arrays));
 	w.places = PyMem_Calloc(count + 1, sizeof(*w.places));
 	w.counts = PyMem_Calloc(count + 1, sizeof(*w.counts));
 	if (!w.arrays || !w.places || !w.counts)
 		PyErr_NoMemory();
 	else if (!read_update(update, EMBENG_INFERENCE, given) &&
-		 !hold_weight_outputs(&w, outputs)) {
+		 !hold_weight_outputs(&w, update->wanted)) {
 		ret = core_wait(differentiate_weights, &w, NULL);
 		if (ret < 0)
 			core_fail(update->engine->state);
@@ -282,17 +279,17 @@ static PyObject *run_weights(struct update *update, PyObject **given)
 	PyMem_Free(w.arrays);
 	PyMem_Free(w.places);
 	PyMem_Free(w.counts);
-	return ret ? NULL : Py_NewRef(outputs);
+	return ret ? NULL : Py_NewRef(update->wanted);
 }
 
 static PyObject *differentiate_features(PyObject *self, PyObject *args)
 {
-	PyObject *given[6] = {NULL};
+	PyObject *given[6] = {NULL}, *wanted;
 
 	if (!PyArg_ParseTuple(args, "OOO!:weight_gradients", &given[0], &given[1], &PyDict_Type,
-			      &given[2]))
+			      &wanted))
 		return NULL;
-	return run_with_call(self, run_weights, given);
+	return run_with_call(self, run_weights, given, wanted);
 }
 
 PyMethodDef update_methods[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls of the library that may wait, made so that other Python threads run meanwhile and that a
- * signal is answered: a wait is cut into pieces of 100 ms, and between two of them, and whenever long
- * work tells how far it is, the handlers of signals run.
+ * signal is answered: a wait is cut into pieces of 100 ms, a long move of rows into pieces of 16 MiB,
+ * and between two of them, and whenever long work tells how far it is, the handlers of signals run.
  *
  * The interpreter's lock is held at the call and at the return, and not while the library works.
  */
@@ -23,12 +23,11 @@ static int64_t read_clock(void)
 	return now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-/* Nanoseconds of a timeout in seconds; -1 for none. Return: 0, or -1 with an exception. */
-static int read_timeout(PyObject *timeout, int64_t *ns)
+int deadline_read(PyObject *timeout, struct deadline *deadline)
 {
 	double seconds;
 
-	*ns = -1;
+	*deadline = (struct deadline){.limit = -1, .end = INT64_MAX};
 	if (!timeout || timeout == Py_None)
 		return 0;
 	seconds = PyFloat_AsDouble(timeout);
@@ -39,31 +38,74 @@ static int read_timeout(PyObject *timeout, int64_t *ns)
 				"timeout: give seconds, from 0, or None for no limit");
 		return -1;
 	}
-	*ns = seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX;
+	deadline->limit = seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX;
+	if (__builtin_add_overflow(read_clock(), deadline->limit, &deadline->end))
+		deadline->end = INT64_MAX;
 	return 0;
+}
+
+/* A timeout of 0 stays 0, which has a meaning of its own; one that is over waits no more. */
+static int64_t choose_slice(const struct deadline *deadline)
+{
+	int64_t left = SLICE_NS;
+
+	if (deadline->limit >= 0 && deadline->end != INT64_MAX)
+		left = deadline->end - read_clock();
+	if (left < 0 || !deadline->limit)
+		left = 0;
+	return left < SLICE_NS ? left : SLICE_NS;
+}
+
+int core_wait_until(int (*call)(void *arg, int64_t timeout_ns), void *arg,
+		    const struct deadline *deadline)
+{
+	for (;;) {
+		int64_t slice = choose_slice(deadline);
+		int ret;
+
+		Py_BEGIN_ALLOW_THREADS
+		ret = call(arg, slice);
+		Py_END_ALLOW_THREADS
+		if (ret != -ETIME || !slice)
+			return ret;
+		if (PyErr_CheckSignals())
+			return 1;
+	}
 }
 
 int core_wait(int (*call)(void *arg, int64_t timeout_ns), void *arg, PyObject *timeout)
 {
-	int64_t limit, end = INT64_MAX, slice;
-	int ret;
+	struct deadline deadline;
 
-	if (read_timeout(timeout, &limit))
-		return 1;
-	if (limit >= 0 && __builtin_add_overflow(read_clock(), limit, &end))
-		end = INT64_MAX;
-	slice = limit >= 0 && limit < SLICE_NS ? limit : SLICE_NS;
-	for (;;) {
-		Py_BEGIN_ALLOW_THREADS ret = call(arg, slice);
-		Py_END_ALLOW_THREADS if (ret != -ETIME || !limit) return ret;
-		if (PyErr_CheckSignals())
-			return 1;
-		slice = end - read_clock();
-		if (slice <= 0)
-			return ret;
-		slice = slice < SLICE_NS ? slice : SLICE_NS;
-	}
+	return deadline_read(timeout, &deadline) ? 1 : core_wait_until(call, arg, &deadline);
 }
+
+/* -- rows in pieces -------------------------------------------------------------------- */
+
+#define PIECE_FLOATS (4 << 20)
+
+int64_t row_piece_most(int64_t width)
+{
+	return width < PIECE_FLOATS ? PIECE_FLOATS / width : 1;
+}
+
+int row_pieces_run(struct core_state *state, int (*call)(void *arg, int64_t timeout_ns), void *arg,
+		   struct row_piece *piece, int64_t count, int64_t most)
+{
+	for (piece->at = 0; piece->at < count; piece->at += piece->length) {
+		int ret;
+
+		piece->length = count - piece->at < most ? count - piece->at : most;
+		ret = core_wait(call, arg, NULL);
+		if (ret < 0)
+			core_fail(state);
+		if (ret || PyErr_CheckSignals())
+			return -1;
+	}
+	return 0;
+}
+
+/* -- progress --------------------------------------------------------------------------- */
 
 static int tell_progress(const struct progress_call *call, const struct embeng_progress *progress)
 {
