@@ -405,7 +405,7 @@ class Group:
             Ids or gradients were changed in place since the backward.
         """
         for entry in self.queue:
-            for tensor, version in entry[2]:
+            for tensor, version in entry.held:
                 if tensor._version != version:
                     raise RuntimeError(
                         f"table {self.names[0]}: ids, weights or gradients of a backward were "

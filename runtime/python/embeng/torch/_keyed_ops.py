@@ -15,9 +15,9 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from .._errors import NotSupportedError
 from .._inputs import Keyed, Ragged
 from ._group import Entry, Group, find_group
+from .ops import refuse_second
 
 
 class KeyedPlan(NamedTuple):
@@ -133,7 +133,7 @@ def expand_gradients(plan: KeyedPlan, keyed: Keyed, gradient: Any) -> dict[str, 
 class KeyedEntry(Entry):
     """Gradients of one backward of all features, which go to the engine as they are.
 
-    Whoever looks at :attr:`inputs` or :attr:`gradients` gets views by feature, made then.
+    :attr:`inputs` and :attr:`gradients` are views by feature, which are made when they are read.
     """
 
     _plan: KeyedPlan
@@ -194,9 +194,8 @@ def run_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor | N
               weights: Tensor | None, samples: Sequence[int] | None) -> Tensor:
     """Look up all features without a graph."""
     # An array of numpy is had in half the time of a tensor, which matters for small batches.
-    return torch.from_numpy(group.engine.lookup(
-        Keyed(plan.features, values.numpy(), None if lengths is None else lengths.numpy(),
-              None if weights is None else weights.detach().numpy(), samples)))
+    return torch.from_numpy(
+        group.engine.lookup(_describe(plan, values, lengths, weights, samples)))
 
 
 def _weight_gradient(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any) -> Tensor:
@@ -229,8 +228,7 @@ def push_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor | 
                trained: bool, wanted: bool) -> Tensor | None:
     """Take the gradient of all activations; return that of weights, if it is wanted."""
     if gradient.requires_grad:
-        raise NotSupportedError("embeddings of an engine have no second derivatives; call "
-                                "backward() without create_graph=True")
+        refuse_second()
     array = gradient.numpy()
     keyed = _describe(plan, values, lengths, weights, samples)
     found = _weight_gradient(group, plan, keyed, array) if wanted else None
@@ -281,7 +279,7 @@ def lookup_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor 
     group : Group
         The tables.
     plan : KeyedPlan
-        Which features the keys are for.
+        The features that the keys are for.
     values : Tensor of int32 or int64
         Ids of all keys, one key after another, on the CPU.
     lengths : Tensor of int32 or int64, optional

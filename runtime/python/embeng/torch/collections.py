@@ -116,13 +116,15 @@ class _Collection(Placed):
     """Base of collections: a group, a parameter for each table, and plans for keys of inputs."""
 
     _holder: str
+    _update: Update = "step"
+    _merge = False
+    """Whether configurations of one name are one table."""
     _settings: Optimizer | None = None
     """The optimizer with which the engine is opened."""
 
-    def __init__(self, tables: Sequence[Any], device: Any, update: Update, merge: bool,
-                 **options: Any) -> None:
+    def __init__(self, tables: Sequence[Any], device: Any, **options: Any) -> None:
         super().__init__()
-        plan = TablePlan(type(self).__name__, tables, merge)
+        plan = TablePlan(type(self).__name__, tables, self._merge)
         place = torch.device(device) if device is not None else torch.empty(0).device
         follows = place.type == "meta" or (device is None and place.type == "cpu")
         self._start_at(None if follows else place)
@@ -147,7 +149,7 @@ class _Collection(Placed):
                         for table, names in zip(plan.tables, plan.names, strict=True)
                         for name in names]
             tables = [table._replace(optimizer=self._settings) for table in plan.tables]
-            self._group = Group(tables, features, update=update, **options)
+            self._group = Group(tables, features, update=self._update, **options)
             for table in plan.tables:
                 rows[table.name] = _Rows(self._group.parameter(table.name))
         self.add_module(self._holder, rows)
@@ -235,13 +237,10 @@ class EmbeddingBagCollection(_Collection):
     """
 
     _holder = "embedding_bags"
-    _update: Update = "step"
-    _merge = False
-
     def __init__(self, tables: Sequence[Any], is_weighted: bool = False, device: Any = None,
                  **options: Any) -> None:
         self._is_weighted = is_weighted
-        super().__init__(tables, device, self._update, self._merge, **options)
+        super().__init__(tables, device, **options)
 
     def forward(self, features: Any) -> KeyedTensor:
         """Look up and pool all features.
@@ -329,13 +328,10 @@ class EmbeddingCollection(_Collection):
     """
 
     _holder = "embeddings"
-    _update: Update = "step"
-    _merge = False
-
     def __init__(self, tables: Sequence[Any], device: Any = None, need_indices: bool = False,
                  **options: Any) -> None:
         self._need_indices = need_indices
-        super().__init__(tables, device, self._update, self._merge, **options)
+        super().__init__(tables, device, **options)
 
     def forward(self, features: Any) -> dict[str, JaggedTensor]:
         """Look up all features.

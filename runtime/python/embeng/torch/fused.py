@@ -14,9 +14,8 @@ from torch import nn
 from .. import optimizers
 from .._errors import InvalidError, NotSupportedError
 from . import optim
+from ._group import Update
 from .collections import EmbeddingBagCollection, EmbeddingCollection
-from .jagged import JaggedTensor
-from .keyed_tensor import KeyedTensor
 from .optim import TableOptimizer
 
 # Names of FBGEMM's kinds, as torchrec has them in EmbOptimType, and their defaults.
@@ -165,6 +164,8 @@ class FusedOptimizer(NamedTuple):
 class _Fused:
     """Base of fused collections: it has their optimizer."""
 
+    _update: Update = "backward"
+    _merge = True
     _optimizer: TableOptimizer | None
 
     def fused_optimizer(self) -> TableOptimizer:
@@ -197,9 +198,6 @@ class FusedEmbeddingBagCollection(_Fused, EmbeddingBagCollection):
     Each backward() is a step: what is accumulated over several is not one.
     """
 
-    _update = "backward"
-    _merge = True
-
     def __init__(self, tables: Sequence[Any], optimizer_type: Any,
                  optimizer_kwargs: Mapping[str, Any] | None = None, is_weighted: bool = False,
                  device: Any = None, location: Any = None, **options: Any) -> None:
@@ -208,19 +206,12 @@ class FusedEmbeddingBagCollection(_Fused, EmbeddingBagCollection):
         EmbeddingBagCollection.__init__(self, tables, is_weighted, device, **options)
         self._optimizer = None if self._group is None else chosen.make(self.parameters())
 
-    def forward(self, features: Any) -> KeyedTensor:
-        """Look up and pool all features, as :meth:`EmbeddingBagCollection.forward`."""
-        return EmbeddingBagCollection.forward(self, features)
-
 
 class FusedEmbeddingCollection(_Fused, EmbeddingCollection):
     """Rows of ids that backward() trains, as torchrec's class of this name, over an engine.
 
     Parameters are those of :class:`FusedEmbeddingBagCollection` and :class:`EmbeddingCollection`.
     """
-
-    _update = "backward"
-    _merge = True
 
     def __init__(self, tables: Sequence[Any], optimizer_type: Any,
                  optimizer_kwargs: Mapping[str, Any] | None = None, device: Any = None,
@@ -229,10 +220,6 @@ class FusedEmbeddingCollection(_Fused, EmbeddingCollection):
         self._settings = chosen.settings()
         EmbeddingCollection.__init__(self, tables, device, need_indices, **options)
         self._optimizer = None if self._group is None else chosen.make(self.parameters())
-
-    def forward(self, features: Any) -> dict[str, JaggedTensor]:
-        """Look up all features, as :meth:`EmbeddingCollection.forward`."""
-        return EmbeddingCollection.forward(self, features)
 
 
 def _fuse(module: nn.Module, kind: Any, given: Mapping[str, Any] | None,

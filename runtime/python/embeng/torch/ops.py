@@ -67,7 +67,8 @@ def run_many(group: Group, layouts: Sequence[Layout], ids: Sequence[Tensor],
     return [output]
 
 
-def _refuse_second() -> None:
+def refuse_second() -> None:
+    """Refuse a backward that is to be differentiated itself."""
     raise NotSupportedError("embeddings of an engine have no second derivatives; call backward() "
                             "without create_graph=True")
 
@@ -103,7 +104,7 @@ class _LookupOne(torch.autograd.Function):
         ctx.saved_tensors  # noqa: B018
         group, layout, bags, weights, held = ctx.rest
         if gradient.requires_grad:
-            _refuse_second()
+            refuse_second()
         name = layout.feature
         array = gradient.numpy()
         if array.ndim != 2:
@@ -175,7 +176,7 @@ def push_many(group: Group, layouts: Sequence[Layout], ids: Sequence[Tensor],
         if gradient is None or not (trained[k] or wanted[k]):
             continue
         if gradient.requires_grad:
-            _refuse_second()
+            refuse_second()
         array = gradient.numpy().reshape(-1, group.dims[layout.feature])
         padding = layout.padding if layout.untrained is None else layout.untrained
         bags = make_bags(layout, ids[k], bounds[k], given, padding)
