@@ -303,6 +303,18 @@ EMBENG_API const struct embeng_model *embeng_get_model(const struct embeng *e);
  */
 EMBENG_API void embeng_interrupt(struct embeng *e, int on);
 
+/**
+ * embeng_ask() - have long calls of this thread ask whether they shall end
+ * @ask: from now on; NULL: they ask nobody, as when the thread began
+ *
+ * For programs whose signal handlers only leave a note, such as interpreters. With any handle,
+ * embeng_update(), embeng_apply_gradients(), embeng_gradient_norm() and embeng_weight_gradients() ask about
+ * every 50 ms, for the first time 50 ms from now, while they copy, compute, or get memory from the
+ * system. No lock of the library is held then, but updates may wait until @ask returns. A call that was
+ * ended has changed nothing. Waits do not ask: give them a timeout, and call again.
+ */
+EMBENG_API void embeng_ask(embeng_ask_fn ask, void *arg);
+
 /** embeng_log() - sentences of this handle go to @fn; NULL (the default): nowhere */
 EMBENG_API void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg,
 			   enum embeng_log_level most);

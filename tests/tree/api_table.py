@@ -17,7 +17,7 @@ SECTIONS, HEADERS, PAGE, PROTO, VECTORS, LISTED = [], "", "", "", {}, ""
 # Functions that have no counterpart in the family: devices, memory and other files of ours.
 OURS = {
     "embeng_device_info", "embeng_device_list", "embeng_registers_read", "embeng_register_write", "embeng_device_reset",
-    "embeng_close", "embeng_get_model", "embeng_interrupt", "embeng_log", "embeng_buffer_alloc", "embeng_buffer_free",
+    "embeng_close", "embeng_get_model", "embeng_interrupt", "embeng_ask", "embeng_log", "embeng_buffer_alloc", "embeng_buffer_free",
     "embeng_memory_export", "embeng_buffer_import", "embeng_usage", "embeng_last_error",
     "embeng_model_blob", "embeng_optimizer_text", "embeng_optimizer_by_name",
     "embeng_model_get_engine", "embeng_update", "embeng_discard", "embeng_open_with", "embeng_lookup",

@@ -86,6 +86,13 @@ struct embeng_progress {
  */
 typedef int (*embeng_progress_fn)(void *arg, const struct embeng_progress *progress);
 
+/**
+ * typedef embeng_ask_fn - asked by a call that takes long, by the calling thread, whether it shall end
+ *
+ * It may use no handle. Return: 0 to go on; anything else ends the call, which returns -EINTR.
+ */
+typedef int (*embeng_ask_fn)(void *arg);
+
 typedef void (*embeng_log_fn)(void *arg, enum embeng_log_level level, const char *text);
 
 #ifdef __cplusplus

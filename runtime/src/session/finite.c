@@ -10,9 +10,11 @@
 #include <stdio.h>
 
 #include "../../../engine/kernels/kernels.h"
+#include "base/ask.h"
 #include "session.h"
 
 #define COPY_PIECE 8192u /* floats; they are still in the nearest cache after they were copied */
+#define CHECK_PIECE (1u << 20) /* floats that are looked at before the program is asked */
 
 int gradient_error(const struct embeng *e, uint64_t step, uint32_t replica, uint32_t feature,
 		   uint64_t element, float value)
@@ -46,31 +48,37 @@ bool gradients_are_checked(const struct embeng *e)
 
 int gradients_check(const struct embeng *e, const struct slot *slot, size_t f, const float *from)
 {
-	uint64_t count = slot->elements[f], at;
+	uint64_t count = gradients_are_checked(e) ? slot->elements[f] : 0;
+	int ret = 0;
 
-	if (!gradients_are_checked(e))
-		return 0;
-	at = kernel_finite_until(e->kernels, from, count);
-	return at < count ? refuse_given_gradient(e, slot, f, at, from[at]) : 0;
+	for (uint64_t at = 0, n; !ret && at < count; at += n) {
+		uint64_t bad;
+
+		n = count - at < CHECK_PIECE ? count - at : CHECK_PIECE;
+		bad = kernel_finite_until(e->kernels, from + at, n);
+		ret = bad < n ? refuse_given_gradient(e, slot, f, at + bad, from[at + bad])
+			      : ask_program();
+	}
+	return ret;
 }
 
 int gradients_copy(struct embeng *e, const struct slot *slot, size_t f, float *to,
 		   const float *from)
 {
-	uint64_t count = slot->elements[f];
+	uint64_t count = slot->elements[f], most = CHECK_PIECE;
+	bool checks = gradients_are_checked(e);
+	int ret = 0;
 
-	if (!gradients_are_checked(e)) {
-		copy_counted(e, to, from, 4 * count);
-		return 0;
-	}
-	for (uint64_t at = 0, n; at < count; at += n) {
+	if (checks)
+		most = COPY_PIECE;
+	for (uint64_t at = 0, n; !ret && at < count; at += n) {
 		uint64_t bad;
 
-		n = count - at < COPY_PIECE ? count - at : COPY_PIECE;
+		n = count - at < most ? count - at : most;
 		copy_counted(e, to + at, from + at, 4 * n);
-		bad = kernel_finite_until(e->kernels, to + at, n);
-		if (bad < n)
-			return refuse_given_gradient(e, slot, f, at + bad, to[at + bad]);
+		bad = checks ? kernel_finite_until(e->kernels, to + at, n) : n;
+		ret = bad < n ? refuse_given_gradient(e, slot, f, at + bad, to[at + bad])
+			      : ask_program();
 	}
-	return 0;
+	return ret;
 }

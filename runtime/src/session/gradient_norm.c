@@ -13,6 +13,7 @@
 
 #include "../../../engine/kernels/kernels.h"
 #include "../../../engine/kernels/root.h"
+#include "base/ask.h"
 #include "touches.h"
 
 #define CALL "embeng_gradient_norm"
@@ -109,19 +110,23 @@ static size_t add_row(const struct table *t, const struct touch *touches, size_t
 	return n;
 }
 
-static double sum_squares(const struct table *t, const struct touch *touches, size_t count,
-			  double *columns)
+static int sum_squares(const struct table *t, const struct touch *touches, size_t count,
+		       double *columns, double *square)
 {
 	size_t dim = (size_t)t->dim;
 	double *sum = columns, *squares = columns + dim, total = 0;
+	int ret = 0;
 
 	memset(squares, 0, dim * sizeof(*squares));
-	for (size_t i = 0; i < count;)
+	for (size_t i = 0, row = 0; !ret && i < count; row++) {
 		i += add_row(t, touches + i, count - i, sum, squares);
+		ret = touches_ask(row);
+	}
 	for (size_t c = 0; c < dim; c++)
 		total += squares[c];
 	/* The sign of a NaN is not the same on every processor. */
-	return isnan(total) ? (double)NAN : total;
+	*square = isnan(total) ? (double)NAN : total;
+	return ret;
 }
 
 static int square_table(const struct norm_call *call, size_t table, double *square)
@@ -140,10 +145,8 @@ static int square_table(const struct norm_call *call, size_t table, double *squa
 	if (!touches || !columns)
 		ret = fail(-ENOMEM, CALL ": no memory for the %zu ids of table %s", most, t->name);
 	ret = ret ? ret : list_table(call, table, touches, &count);
-	if (!ret) {
-		touches_sort(touches, touches + most, count, (uint64_t)t->rows);
-		*square = sum_squares(t, touches, count, columns);
-	}
+	ret = ret ? ret : touches_sort(touches, touches + most, count, (uint64_t)t->rows);
+	ret = ret ? ret : sum_squares(t, touches, count, columns, square);
 	free(touches);
 	free(columns);
 	return ret;
@@ -267,6 +270,7 @@ int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
 	int ret = check_norms(e, batches, gradients, count, norms);
 	struct norm_call call = {.e = e};
 	double *squares;
+	bool before;
 
 	if (ret)
 		return ret;
@@ -275,8 +279,10 @@ int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
 		return fail(-ENOMEM, CALL ": no memory for the norms of %zu tables",
 			    e->model->table_count);
 	ret = open_parts(&call, batches, gradients, count);
+	before = ask_allow(true);
 	ret = ret ? ret : find_step_holders(&call);
 	ret = ret ? ret : compute_norms(&call, norms, squares, norms);
+	ask_allow(before);
 	close_parts(&call);
 	free(squares);
 	return ret;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ask.h"
 #include "base/bits.h"
 #include "session.h"
 #include "wait.h"
@@ -248,6 +249,22 @@ static int check_in_place(struct embeng *e, const struct slot *slot,
 	return 0;
 }
 
+/* It takes no lock for longer than a moment, so that the program may be asked in between. */
+static int fill_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
+{
+	bool before = ask_allow(true);
+	int ret = need_gradients(e, slot, g);
+
+	ret = ret ? ret : describe_update(e, slot, g);
+	ask_allow(before);
+	if (!ret)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	unpin_all(&slot->gradient_pins);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
 int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
 	int ret = check_step_features(e, slot, g);
@@ -256,16 +273,7 @@ int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradien
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
 	ret = ret ? ret : rates_take(e, slot, g);
-	ret = ret ? ret : need_gradients(e, slot, g);
-	if (ret)
-		return ret;
-	ret = describe_update(e, slot, g);
-	if (!ret)
-		return 0;
-	pthread_mutex_lock(&e->lock);
-	unpin_all(&slot->gradient_pins);
-	pthread_mutex_unlock(&e->lock);
-	return ret;
+	return ret ? ret : fill_update(e, slot, g);
 }
 
 int update_give(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,

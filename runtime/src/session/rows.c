@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ask.h"
 #include "model/initializer.h"
 #include "model/numbers.h"
 #include "rows.h"
@@ -383,8 +384,15 @@ int rows_read_together(struct embeng *e, const char *what, const struct rows_rea
 {
 	struct reading_list list = {what, readings, count};
 	int ret = session_check(e, what);
+	bool before;
 
-	return ret ? ret : rows_behind_gate(e, what, read_each, &list);
+	if (ret)
+		return ret;
+	/* Memory for them is made with e->lock held. */
+	before = ask_allow(false);
+	ret = rows_behind_gate(e, what, read_each, &list);
+	ask_allow(before);
+	return ret;
 }
 
 int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,

@@ -15,6 +15,7 @@
 #include "../../../engine/f32.h"
 #include "../../../engine/kernels/kernels.h"
 #include "../../../engine/kernels/root.h"
+#include "base/ask.h"
 #include "base/bits.h"
 #include "batch/input.h"
 #include "batch/partitioned.h"
@@ -22,6 +23,7 @@
 
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
+#define ASK_EACH 1024u
 
 static int count_activations(struct embeng *e, const struct embeng_batch *b, uint64_t *elements)
 {
@@ -166,6 +168,11 @@ double touches_denominator(enum embeng_combiner_name combiner, double sum)
 	}
 }
 
+int touches_ask(size_t done)
+{
+	return done % ASK_EACH == ASK_EACH - 1 ? ask_program() : 0;
+}
+
 /* The list of one feature. */
 struct touching {
 	const struct embeng_batch *b;
@@ -204,8 +211,10 @@ static int list_dense(struct touching *t)
 {
 	int ret = 0, named;
 
-	for (size_t k = 0; !ret && k < t->b->inputs[t->feature].id_count; k++)
+	for (size_t k = 0; !ret && k < t->b->inputs[t->feature].id_count; k++) {
 		ret = add_single(t, k, k, &named);
+		ret = ret ? ret : touches_ask(k);
+	}
 	return ret;
 }
 
@@ -266,6 +275,7 @@ static int list_bags(struct touching *t)
 		if (!ret)
 			ret = in->pooled ? list_pooled(t, s, first, end)
 					 : list_sequence(t, s, first, end);
+		ret = ret ? ret : touches_ask(s);
 	}
 	return ret;
 }
@@ -314,9 +324,10 @@ void touches_quantization(const struct table *t, struct kernel_quantization *q)
 				bits(t->quantization.lower), bits(t->quantization.upper));
 }
 
-static void sort_digit(const struct touch *from, struct touch *to, size_t count, unsigned int shift)
+static int sort_digit(const struct touch *from, struct touch *to, size_t count, unsigned int shift)
 {
 	size_t at[DIGITS] = {0}, before = 0;
+	int ret = 0;
 
 	for (size_t i = 0; i < count; i++)
 		at[from[i].row >> shift & (DIGITS - 1)]++;
@@ -326,21 +337,27 @@ static void sort_digit(const struct touch *from, struct touch *to, size_t count,
 		at[d] = before;
 		before += n;
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; !ret && i < count; i++) {
 		to[at[from[i].row >> shift & (DIGITS - 1)]++] = from[i];
+		ret = touches_ask(i);
+	}
+	return ret;
 }
 
-void touches_sort(struct touch *touches, struct touch *room, size_t count, uint64_t rows)
+int touches_sort(struct touch *touches, struct touch *room, size_t count, uint64_t rows)
 {
 	struct touch *from = touches, *to = room;
 
 	for (unsigned int shift = 0; shift < 64 && (rows - 1) >> shift; shift += DIGIT_BITS) {
 		struct touch *done = from;
+		int ret = sort_digit(from, to, count, shift);
 
-		sort_digit(from, to, count, shift);
+		if (ret)
+			return ret;
 		from = to;
 		to = done;
 	}
 	if (from != touches)
 		memcpy(touches, from, count * sizeof(*touches));
+	return 0;
 }

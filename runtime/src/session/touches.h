@@ -79,8 +79,17 @@ struct kernel_quantization;
 /* How lookups see the rows of a table with quantization. */
 void touches_quantization(const struct table *t, struct kernel_quantization *q);
 
-/* Sorts by row; those of one row keep their order. @room: for as many; @rows: of the table. */
-void touches_sort(struct touch *touches, struct touch *room, size_t count, uint64_t rows);
+/*
+ * Asks the program now and then whether the call shall end, when @done of many are done. Return: 0, or
+ * -EINTR.
+ */
+int touches_ask(size_t done);
+
+/*
+ * Sorts by row; those of one row keep their order. @room: for as many; @rows: of the table. Return: 0,
+ * or -EINTR.
+ */
+int touches_sort(struct touch *touches, struct touch *room, size_t count, uint64_t rows);
 
 /* An id names a row, or something in place of one. */
 enum named {

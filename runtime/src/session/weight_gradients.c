@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../../engine/kernels/kernels.h"
+#include "base/ask.h"
 #include "batch/input.h"
 #include "rows.h"
 #include "touches.h"
@@ -149,6 +150,7 @@ static int multiply_feature(const struct weigh_call *call, struct weighing *w, c
 	size_t dim = (size_t)t->dim;
 	struct kernel_quantization q;
 	float *seen = NULL;
+	int ret = 0;
 
 	if (t->quantization.num_buckets) {
 		touches_quantization(t, &q);
@@ -156,7 +158,7 @@ static int multiply_feature(const struct weigh_call *call, struct weighing *w, c
 		if (!seen)
 			return fail(-ENOMEM, CALL ": no memory for a row of table %s", t->name);
 	}
-	for (size_t i = 0; i < w->count; i++) {
+	for (size_t i = 0; !ret && i < w->count; i++) {
 		const struct touch *touch = &w->touches[i];
 		const float *row = apart ? rows : rows + touch->row * dim;
 
@@ -167,9 +169,10 @@ static int multiply_feature(const struct weigh_call *call, struct weighing *w, c
 		if (seen)
 			quantize_row(call->e, &q, row, dim, seen);
 		w->products[touch->place] = multiply_rows(seen ? seen : row, touch->gradient, dim);
+		ret = touches_ask(i);
 	}
 	free(seen);
-	return 0;
+	return ret;
 }
 
 static int multiply_in_place(struct weigh_call *call)
@@ -218,17 +221,19 @@ static int want_rows(struct weigh_call *call, size_t f)
 	struct weighing *w = &call->features[f];
 	struct touch *room;
 	int64_t *ids;
+	int ret = 0;
 
 	reading->table = m->features[f].table;
 	if (!w->count)
 		return 0;
 	reading->ids = ids = reallocarray(NULL, w->count, sizeof(*ids));
 	room = reallocarray(NULL, w->count, sizeof(*room));
-	if (room)
-		touches_sort(w->touches, room, w->count, (uint64_t)t->rows);
-	free(room);
 	if (!ids || !room)
-		return fail(-ENOMEM, CALL ": no memory for %zu ids", w->count);
+		ret = fail(-ENOMEM, CALL ": no memory for %zu ids", w->count);
+	ret = ret ? ret : touches_sort(w->touches, room, w->count, (uint64_t)t->rows);
+	free(room);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < w->count; i++)
 		if (!i || w->touches[i].row != w->touches[i - 1].row)
 			ids[reading->count++] = (int64_t)w->touches[i].row;
@@ -302,6 +307,7 @@ static int weigh_feature(const struct embeng_batch *b, struct weighing *w)
 	for (size_t s = 0; !ret && w->products && s < in->samples; s++) {
 		ret = touches_bag(b, w->feature, s, &first, &end);
 		ret = ret ? ret : weigh_bag(b, w->feature, first, end, w->products);
+		ret = ret ? ret : touches_ask(s);
 	}
 	return ret;
 }
@@ -355,6 +361,7 @@ int embeng_weight_gradients(struct embeng *e, struct embeng_batch *b,
 {
 	struct weigh_call call = {.e = e, .weights = weights, .counts = counts};
 	int ret = touches_open(e, CALL, b, g, &call.given);
+	bool before;
 
 	if (!ret && (!weights || !counts || count != e->model->feature_count))
 		ret = fail(-EINVAL, CALL ": outputs of %zu features, the model has %zu",
@@ -364,7 +371,9 @@ int embeng_weight_gradients(struct embeng *e, struct embeng_batch *b,
 		call.readings = calloc(count + 1, sizeof(*call.readings));
 		if (!call.features || !call.readings)
 			ret = fail(-ENOMEM, CALL ": no memory for %zu features", count);
+		before = ask_allow(true);
 		ret = ret ? ret : weigh_batch(&call);
+		ask_allow(before);
 		free_weighings(&call);
 	}
 	touches_close(&call.given);

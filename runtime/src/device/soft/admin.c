@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/ask.h"
 #include "base/error.h"
 #include "soft.h"
 
@@ -154,17 +155,6 @@ static int bind_region(struct soft *s, struct region *region, uint32_t rights)
 	return ret;
 }
 
-/* Large memory is the tables' kind, on huge pages; written once, so that no step has its faults. */
-static void *buffer_alloc(uint64_t bytes)
-{
-	void *memory;
-
-	if (bytes < LARGE_BYTES)
-		return shared_alloc(bytes);
-	memory = port_alloc_table(bytes, NULL);
-	return memory ? memset(memory, 0, bytes) : NULL;
-}
-
 static void buffer_free(void *memory, uint64_t bytes)
 {
 	if (bytes < LARGE_BYTES)
@@ -173,16 +163,47 @@ static void buffer_free(void *memory, uint64_t bytes)
 		port_free_table(memory, bytes);
 }
 
+/* The system may take seconds for the pages of a large buffer. */
+static int write_pages(char *memory, uint64_t bytes)
+{
+	int ret = 0;
+
+	for (uint64_t at = 0, n; !ret && at < bytes; at += n) {
+		n = bytes - at < LARGE_BYTES ? bytes - at : LARGE_BYTES;
+		memset(memory + at, 0, n);
+		ret = ask_program();
+	}
+	return ret;
+}
+
+/* Large memory is the tables' kind, on huge pages; written once, so that no step has its faults. */
+static int buffer_alloc(uint64_t bytes, char **out)
+{
+	bool is_large = bytes >= LARGE_BYTES;
+	char *memory = NULL;
+	int ret = 0;
+
+	if (bytes <= SIZE_MAX - 4096)
+		memory = is_large ? port_alloc_table(bytes, NULL) : shared_alloc(bytes);
+	if (!memory)
+		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
+			    (unsigned long long)bytes);
+	if (is_large)
+		ret = write_pages(memory, bytes);
+	if (ret)
+		buffer_free(memory, bytes);
+	else
+		*out = memory;
+	return ret;
+}
+
 int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out)
 {
 	struct region made = {.length = bytes};
-	int ret;
+	int ret = buffer_alloc(bytes, &made.data);
 
-	if (bytes <= SIZE_MAX - 4096)
-		made.data = buffer_alloc(bytes);
-	if (!made.data)
-		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
-			    (unsigned long long)bytes);
+	if (ret)
+		return ret;
 	ret = bind_region((struct soft *)d, &made,
 			  EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE);
 	if (ret) {
