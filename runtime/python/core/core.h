@@ -17,6 +17,8 @@
 
 #include "embeng.h"
 
+struct engine_object;
+
 /* Objects of the module that all of its types use. They live as long as it does. */
 struct core_state {
 	PyObject *errors;	  /* dict: errno to a subclass of EmbengError */
@@ -124,6 +126,13 @@ PyObject *core_fail_opening(struct core_state *state, int code);
  */
 int core_wait(int (*call)(void *arg, int64_t timeout_ns), void *arg, PyObject *timeout);
 
+/*
+ * Likewise, of a call that copies or computes for long: it is asked for signals every 50 ms, too.
+ * Their handlers may not use the engine then.
+ */
+int core_compute(struct engine_object *engine, int (*call)(void *arg, int64_t timeout_ns),
+		 void *arg, PyObject *timeout);
+
 /* The end of several waits that share a timeout. */
 struct deadline {
 	int64_t limit, end; /* nanoseconds: of the timeout, or -1; on the monotonic clock */
@@ -176,9 +185,9 @@ struct arguments {
 int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssize_t nargs,
 		    PyObject *kwnames, PyObject **out);
 
-/* -- settings.c: structures of the library as dictionaries -------------------- */
+/* -- settings.c, optimizers.c: structures of the library as dictionaries -------------------- */
 
-/* A description of one kind of structure; settings.c has them. */
+/* A description of one kind of structure; structures.c has them. */
 struct structure;
 extern const struct structure structure_table, structure_feature, structure_engine;
 extern const struct structure structure_plan, structure_device, structure_quantization;
@@ -222,7 +231,9 @@ enum input_form { INPUT_DENSE, INPUT_BAGS, INPUT_SPARSE };
 struct input {
 	struct array ids, bounds, weights;
 	enum input_form form;
-	struct embeng_bags bags; /* with INPUT_BAGS */
+	struct embeng_bags bags;	    /* with INPUT_BAGS */
+	int64_t shape[EMBENG_MAX_RANK + 1]; /* with INPUT_SPARSE, whose @bounds are indices */
+	size_t rank;
 	size_t samples;
 	bool given;    /* the program's dict has the feature */
 	bool sequence; /* the output of a sample is max_sequence_length rows */

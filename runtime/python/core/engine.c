@@ -36,8 +36,9 @@ static int check_works(const struct engine_object *engine)
 		if (work->engine == engine) {
 			core_fail_with(
 				engine->state, -EBUSY,
-				"this call comes from a function that save() or restore() of "
-				"the same engine called; make it when that has returned");
+				"this call comes from a function that another call of the same "
+				"engine runs, of progress or of a signal; make it when that has "
+				"returned");
 			return -1;
 		}
 	return 0;

@@ -199,9 +199,9 @@ static int read_shape(struct place *place, PyObject *object, int64_t *shape, siz
 	count = PySequence_Size(object);
 	if (count < 0)
 		return -1;
-	if (count < 2 || count > EMBENG_MAX_RANK) {
+	if (count < 2 || count > EMBENG_MAX_RANK + 1) {
 		return part_fail(PyExc_ValueError, PART(place, "shape"),
-				 "it has %zd lengths; give 2 to %d", count, EMBENG_MAX_RANK);
+				 "it has %zd lengths; give 2 to %d", count, EMBENG_MAX_RANK + 1);
 	}
 	*rank = (size_t)count;
 	for (Py_ssize_t k = 0; k < count; k++) {
@@ -219,7 +219,7 @@ static int give_sparse(struct place *place, PyObject *sparse)
 {
 	struct core_state *state = place->engine->state;
 	struct input *input = place->input;
-	int64_t shape[EMBENG_MAX_RANK], samples = 1;
+	int64_t *shape = input->shape, samples = 1;
 	PyObject *weights;
 	size_t rank = 0;
 
@@ -243,6 +243,7 @@ static int give_sparse(struct place *place, PyObject *sparse)
 			samples = 0; /* the library refuses it with the shape */
 	input->samples = (size_t)samples;
 	input->form = INPUT_SPARSE;
+	input->rank = rank;
 	input->sequence = place->engine->layout.features[place->feature].sequence_length > 0;
 	return fail_call(place, embeng_batch_sparse(place->batch, place->feature,
 						    array_id_type(&input->ids), input->bounds.data,

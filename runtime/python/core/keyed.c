@@ -128,6 +128,14 @@ static const void *element_at(const struct array *array, size_t at)
 	return (const char *)array->data + at * (array->type == ARRAY_I64 ? 8 : 4);
 }
 
+/* A feature's part of an array, which the call's keyed members hold. */
+static void point_array(struct array *part, const void *data, enum array_type type, size_t count)
+{
+	part->data = (void *)(uintptr_t)data;
+	part->type = type;
+	part->count = count;
+}
+
 static int give_key_bags(struct keyed *keyed, size_t feature)
 {
 	const struct input *held = &keyed->call->keyed;
@@ -153,10 +161,14 @@ static int give_key_bags(struct keyed *keyed, size_t feature)
 		bags.weights = element_at(&held->weights, key->first_id);
 		bags.weight_count = key->ids;
 	}
+	input->form = INPUT_BAGS;
+	input->bags = bags;
 	input->samples = key->samples;
-	input->ids.count = key->ids;
 	input->sequence = false;
 	input->given = true;
+	point_array(&input->ids, bags.ids, held->ids.type, key->ids);
+	point_array(&input->bounds, bags.bounds, held->bounds.type, bags.bounds ? key->samples : 0);
+	point_array(&input->weights, bags.weights, ARRAY_F32, bags.weight_count);
 	if (!embeng_batch_bags(keyed->batch, (int)feature, &bags))
 		return 0;
 	core_fail(keyed->engine->state);
@@ -339,11 +351,24 @@ int keyed_place(struct engine_object *engine, struct call *call, PyObject *out)
 	return 0;
 }
 
-/* Columns of a feature as rows of their own. */
-static void copy_columns(float *to, const float *from, size_t samples, size_t dim, size_t stride)
+/* Floats that are copied before signals are looked at. */
+#define COPY_FLOATS ((size_t)4 << 20)
+
+/* Columns of a feature as rows of their own. Return: 0, -1. */
+static int copy_columns(float *to, const float *from, size_t samples, size_t dim, size_t stride)
 {
-	for (size_t k = 0; k < samples; k++)
-		memcpy(to + k * dim, from + k * stride, dim * sizeof(*to));
+	size_t most = COPY_FLOATS / dim + 1;
+
+	for (size_t at = 0, n; at < samples; at += n) {
+		n = samples - at < most ? samples - at : most;
+		Py_BEGIN_ALLOW_THREADS
+		for (size_t k = at; k < at + n; k++)
+			memcpy(to + k * dim, from + k * stride, dim * sizeof(*to));
+		Py_END_ALLOW_THREADS
+		if (n == most && PyErr_CheckSignals())
+			return -1;
+	}
+	return 0;
 }
 
 /* Memory for gradients whose columns must stand together. Return: 0, -1. */
@@ -356,7 +381,7 @@ static int take_scratch(struct call *call, size_t elements)
 	return -1;
 }
 
-static void spread_gradients(struct engine_object *engine, struct call *call, size_t width)
+static int spread_gradients(struct engine_object *engine, struct call *call, size_t width)
 {
 	const float *from = call->keyed_output.array.data;
 	float *to = call->scratch;
@@ -368,7 +393,8 @@ static void spread_gradients(struct engine_object *engine, struct call *call, si
 		if (!call->inputs[k].given)
 			continue;
 		if (to) {
-			copy_columns(to, from, samples, dim, width);
+			if (copy_columns(to, from, samples, dim, width))
+				return -1;
 			call->gradients[k] = to;
 			to += samples * dim;
 			from += dim;
@@ -378,6 +404,7 @@ static void spread_gradients(struct engine_object *engine, struct call *call, si
 		}
 		call->elements[k] = samples * dim;
 	}
+	return 0;
 }
 
 int keyed_read_gradients(struct engine_object *engine, struct call *call, PyObject *gradients)
@@ -396,10 +423,7 @@ int keyed_read_gradients(struct engine_object *engine, struct call *call, PyObje
 	    check_keyed_shape(array, "gradients", shape, rank) ||
 	    (rank == 2 && take_scratch(call, array->count)))
 		return -1;
-	Py_BEGIN_ALLOW_THREADS
-	spread_gradients(engine, call, rank == 2 ? (size_t)shape[1] : 0);
-	Py_END_ALLOW_THREADS
-	return 0;
+	return spread_gradients(engine, call, rank == 2 ? (size_t)shape[1] : 0);
 }
 
 void keyed_put(struct call *call)

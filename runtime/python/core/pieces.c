@@ -67,18 +67,22 @@ static bool is_in_order(const struct engine_feature *feature, const struct input
 	return (!feature->strict || has_ids_within(feature, input)) && has_finite_weights(input);
 }
 
+/* Sequences of more dimensions than samples and ids are summed up, which bags cannot say. */
+static bool is_pooled_sequence(const struct input *input)
+{
+	return input->form == INPUT_SPARSE && input->sequence && input->rank > 2;
+}
+
 size_t pieces_count(struct engine_object *engine, struct call *call)
 {
 	const struct engine_feature *features = engine->layout.features;
 	bool in_order = true;
 	size_t cost = 0;
 
-	if (call->is_keyed)
-		return 1;
 	for (size_t k = 0; k < call->feature_count; k++) {
 		if (!call->inputs[k].given)
 			continue;
-		if (features[k].whole || call->inputs[k].form == INPUT_SPARSE)
+		if (features[k].whole || is_pooled_sequence(&call->inputs[k]))
 			return 1;
 		cost += estimate_cost(&features[k], &call->inputs[k]);
 	}
@@ -106,6 +110,30 @@ static int64_t read_bound(const struct input *input, size_t at)
 					       : ((const int64_t *)input->bounds.data)[at];
 }
 
+/* The sample of an id of a sparse input. */
+static uint64_t read_sample(const struct input *input, size_t at)
+{
+	const int64_t *index = (const int64_t *)input->bounds.data + at * input->rank;
+	uint64_t sample = 0;
+
+	for (size_t d = 0; d + 1 < input->rank; d++)
+		sample = sample * (uint64_t)input->shape[d] + (uint64_t)index[d];
+	return sample;
+}
+
+/* The id behind those of a sample, of which the first is @at or behind it. */
+static int64_t find_sample_end(const struct input *input, size_t sample, int64_t at)
+{
+	while ((size_t)at < input->ids.count && read_sample(input, (size_t)at) <= sample)
+		at++;
+	return at;
+}
+
+static bool has_bounds(const struct input *input)
+{
+	return input->form == INPUT_BAGS && input->bags.form != EMBENG_BAGS_LENGTHS;
+}
+
 /* Splits of the samples [first, last), from 0. Return: the first id of the first, or -1. */
 static int64_t split_samples(struct pieces *p, size_t feature, size_t first, size_t last)
 {
@@ -113,14 +141,16 @@ static int64_t split_samples(struct pieces *p, size_t feature, size_t first, siz
 	int64_t *splits = p->bounds[feature], from = p->next[feature], most;
 
 	splits[0] = 0;
-	if (input->bags.form != EMBENG_BAGS_LENGTHS)
+	if (has_bounds(input))
 		from = read_bound(input, first);
 	most = (int64_t)input->ids.count - from;
 	for (size_t k = first; k < last; k++) {
 		int64_t end;
 
-		if (input->bags.form != EMBENG_BAGS_LENGTHS)
+		if (has_bounds(input))
 			end = read_bound(input, k + 1) - from;
+		else if (input->form == INPUT_SPARSE)
+			end = find_sample_end(input, k, from + splits[k - first]) - from;
 		else if (__builtin_add_overflow(splits[k - first], read_bound(input, k), &end))
 			return -1;
 		if (end < splits[k - first] || end > most)
@@ -131,11 +161,23 @@ static int64_t split_samples(struct pieces *p, size_t feature, size_t first, siz
 	return from < 0 || most < 0 ? -1 : from;
 }
 
+static struct embeng_bags describe_bags(const struct input *input)
+{
+	if (input->form == INPUT_BAGS)
+		return input->bags;
+	return (struct embeng_bags){
+		.size = sizeof(struct embeng_bags),
+		.form = EMBENG_BAGS_SPLITS,
+		.type = array_id_type(&input->ids),
+		.weights = input->weights.data,
+	};
+}
+
 static int give_part(struct pieces *p, size_t feature, size_t first, size_t last)
 {
 	const struct input *input = &p->call->inputs[feature];
 	size_t width = input->ids.type == ARRAY_I32 ? sizeof(int32_t) : sizeof(int64_t);
-	struct embeng_bags bags = input->bags;
+	struct embeng_bags bags = describe_bags(input);
 	int64_t from;
 
 	if (bags.form == EMBENG_BAGS_EVEN) {
@@ -175,13 +217,15 @@ static int give_input(struct pieces *p, size_t feature, size_t first, size_t las
 
 static struct embeng_output place_part(struct pieces *p, size_t feature, size_t first, size_t last)
 {
+	const struct engine_feature *layout = &p->engine->layout.features[feature];
 	const struct input *input = &p->call->inputs[feature];
 	struct embeng_output place = p->call->places[feature];
-	size_t width;
+	size_t width = (size_t)layout->dim;
 
 	if (!place.data || first == last)
 		return (struct embeng_output){0};
-	width = p->call->outputs[feature].array.count / input->samples;
+	if (input->sequence)
+		width *= (size_t)layout->sequence_length;
 	if (!place.stride)
 		place.stride = width;
 	place.data += first * place.stride;

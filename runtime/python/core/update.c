@@ -120,7 +120,7 @@ static PyObject *run_update(struct update *update, PyObject **given)
 
 	if (read_update(update, EMBENG_TRAIN, given))
 		return NULL;
-	ret = core_wait(hand_in, update, given[4]);
+	ret = core_compute(update->engine, hand_in, update, given[4]);
 	if (ret)
 		return ret < 0 ? core_fail(update->engine->state) : NULL;
 	Py_RETURN_NONE;
@@ -144,7 +144,7 @@ static PyObject *run_norm(struct update *update, PyObject **given)
 	if (read_update(update, EMBENG_INFERENCE, given))
 		return NULL;
 	norms->size = sizeof(*norms);
-	ret = core_wait(measure_norm, update, NULL);
+	ret = core_compute(update->engine, measure_norm, update, NULL);
 	if (ret)
 		return ret < 0 ? core_fail(update->engine->state) : NULL;
 	return Py_BuildValue("dO", norms->norm, norms->non_finite ? Py_False : Py_True);
@@ -270,7 +270,7 @@ static PyObject *run_weights(struct update *update, PyObject **given)
 		PyErr_NoMemory();
 	else if (!read_update(update, EMBENG_INFERENCE, given) &&
 		 !hold_weight_outputs(&w, update->wanted)) {
-		ret = core_wait(differentiate_weights, &w, NULL);
+		ret = core_compute(update->engine, differentiate_weights, &w, NULL);
 		if (ret < 0)
 			core_fail(update->engine->state);
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls of the library that may wait, made so that other Python threads run meanwhile and that a
- * signal is answered: a wait is cut into pieces of 100 ms, a long move of rows into pieces of 16 MiB,
- * and between two of them, and whenever long work tells how far it is, the handlers of signals run.
+ * signal is answered: a wait is cut into pieces of 100 ms, a long move of rows into pieces of 16 MiB.
+ * The handlers of signals run between two of them, whenever long work tells how far it is, and when a
+ * call that computes asks.
  *
  * The interpreter's lock is held at the call and at the return, and not while the library works.
  */
@@ -56,16 +57,50 @@ static int64_t choose_slice(const struct deadline *deadline)
 	return left < SLICE_NS ? left : SLICE_NS;
 }
 
-int core_wait_until(int (*call)(void *arg, int64_t timeout_ns), void *arg,
-		    const struct deadline *deadline)
+/* A call of the library, made again and again while it waits. */
+struct slices {
+	int (*call)(void *arg, int64_t timeout_ns);
+	void *arg;
+	struct engine_object
+		*engine; /* NULL: it is not asked for signals in the middle of its work */
+	PyThreadState *thread;
+	bool failed; /* an exception is set */
+};
+
+/* The library has begun something with the engine: a handler that used it might wait for ever. */
+static int ask_signals(void *arg)
+{
+	struct slices *slices = arg;
+	struct engine_work work;
+
+	PyEval_RestoreThread(slices->thread);
+	engine_begin_work(slices->engine, &work);
+	slices->failed = PyErr_CheckSignals() != 0;
+	engine_end_work(&work);
+	slices->thread = PyEval_SaveThread();
+	return slices->failed;
+}
+
+static int run_slice(struct slices *slices, int64_t timeout_ns)
+{
+	int ret;
+
+	slices->thread = PyEval_SaveThread();
+	if (slices->engine)
+		embeng_ask(ask_signals, slices);
+	ret = slices->call(slices->arg, timeout_ns);
+	if (slices->engine)
+		embeng_ask(NULL, NULL);
+	PyEval_RestoreThread(slices->thread);
+	return slices->failed ? 1 : ret;
+}
+
+static int run_slices(struct slices *slices, const struct deadline *deadline)
 {
 	for (;;) {
 		int64_t slice = choose_slice(deadline);
-		int ret;
+		int ret = run_slice(slices, slice);
 
-		Py_BEGIN_ALLOW_THREADS
-		ret = call(arg, slice);
-		Py_END_ALLOW_THREADS
 		if (ret != -ETIME || !slice)
 			return ret;
 		if (PyErr_CheckSignals())
@@ -73,11 +108,26 @@ int core_wait_until(int (*call)(void *arg, int64_t timeout_ns), void *arg,
 	}
 }
 
+int core_wait_until(int (*call)(void *arg, int64_t timeout_ns), void *arg,
+		    const struct deadline *deadline)
+{
+	return run_slices(&(struct slices){.call = call, .arg = arg}, deadline);
+}
+
 int core_wait(int (*call)(void *arg, int64_t timeout_ns), void *arg, PyObject *timeout)
 {
 	struct deadline deadline;
 
 	return deadline_read(timeout, &deadline) ? 1 : core_wait_until(call, arg, &deadline);
+}
+
+int core_compute(struct engine_object *engine, int (*call)(void *arg, int64_t timeout_ns),
+		 void *arg, PyObject *timeout)
+{
+	struct slices slices = {.call = call, .arg = arg, .engine = engine};
+	struct deadline deadline;
+
+	return deadline_read(timeout, &deadline) ? 1 : run_slices(&slices, &deadline);
 }
 
 /* -- rows in pieces -------------------------------------------------------------------- */

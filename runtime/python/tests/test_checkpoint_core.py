@@ -268,7 +268,8 @@ def test_progress_may_not_use_the_engine(tmp_path: Path, verb: str) -> None:
             for act in (lambda: engine["t"].read(), lambda: engine.step, engine.flush,
                         lambda: engine.lookup({"f": [1]}), lambda: engine.save(tmp_path / "d"),
                         lambda: engine.restore(tmp_path / "c")):
-                with pytest.raises(embeng.BusyError, match="of the same engine called") as caught:
+                with pytest.raises(embeng.BusyError,
+                                   match="another call of the same engine runs") as caught:
                     act()
                 said.append(str(caught.value))
             assert other["t"].read().tobytes() == rows.tobytes()

@@ -255,6 +255,46 @@ def test_pieces_of_sequences_matrices_and_padding(rng: numpy.random.Generator) -
         assert found["f"].shape == (9, 64)
 
 
+@pytest.mark.parametrize("dtype", [numpy.int32, numpy.int64])
+def test_pieces_of_keyed_inputs(dtype: Any, rng: numpy.random.Generator) -> None:
+    """A large keyed input has the bits of its features' bags, with a stride and without."""
+    samples = 80_000
+    bags = {name: _large_inputs(rng, "lengths", samples) for name in "fg"}
+    values, lengths, weights = (numpy.concatenate([getattr(bags[name], part) for name in "ffg"])
+                                for part in ("values", "lengths", "weights"))
+    keyed = embeng.Keyed(("f", None, "g"), values.astype(dtype), lengths.astype(dtype), weights)
+    with _large_engine() as engine:
+        expected = {name: engine.lookup({name: bags[name]})[name] for name in "fg"}
+        before = engine.counters()["lookups"]
+        found = engine.lookup(keyed)
+        assert engine.counters()["lookups"] >= before + 2
+        assert found.tobytes() == numpy.hstack([expected["f"], expected["g"]]).tobytes()
+        apart = engine.lookup(keyed._replace(samples=[samples] * 3))
+        assert apart.tobytes() == expected["f"].tobytes() + expected["g"].tobytes()
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_pieces_of_sparse_inputs(rank: int, rng: numpy.random.Generator) -> None:
+    bags = _large_inputs(rng, "lengths", 160_000)
+    samples = numpy.repeat(numpy.arange(160_000), bags.lengths)
+    within = numpy.concatenate([numpy.arange(length) for length in bags.lengths])
+    if rank == 2:
+        shape, places = [160_000, 9], [samples, within]
+    else:
+        shape, places = [400, 400, 9], [samples // 400, samples % 400, within]
+    sparse = embeng.Sparse(numpy.stack(places, axis=1), bags.values, shape, bags.weights)
+    with _large_engine() as engine:
+        names = "fs" if rank == 2 else "f"
+        expected = engine.lookup({name: bags._replace(weights=None) if name == "s" else bags
+                                  for name in names})
+        before = engine.counters()["lookups"]
+        found = engine.lookup({name: sparse._replace(weights=None) if name == "s" else sparse
+                               for name in names})
+        assert engine.counters()["lookups"] >= before + 2
+        for name in names:
+            assert found[name].tobytes() == expected[name].tobytes()
+
+
 def test_pieces_are_refused_as_a_whole(rng: numpy.random.Generator) -> None:
     """A bad id, weight or length at the end of a large batch leaves the output as it was."""
     with _large_engine() as engine:

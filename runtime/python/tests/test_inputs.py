@@ -152,7 +152,7 @@ RAGGED: dict[str, tuple[Any, type[Exception], str]] = {
 SPARSE: dict[str, tuple[Any, type[Exception], str]] = {
     "falls": (Sparse([[1, 0], [0, 0]], [1, 2], (2, 2)), ValueError, r"indices\[1\] comes after"),
     "count": (Sparse([[0, 0]], [1, 2], (2, 2)), ValueError, "indices: they are 2 numbers"),
-    "rank 1": (Sparse([[0]], [1], (2,)), ValueError, "shape: it has 1 lengths; give 2 to 8"),
+    "rank 1": (Sparse([[0]], [1], (2,)), ValueError, "shape: it has 1 lengths; give 2 to 9"),
     "rank 17": (Sparse([[0] * 17], [1], (1,) * 17), ValueError, "17 lengths"),
     "below": (Sparse([[0, 0]], [1], (-2, 2)), ValueError, "negative length"),
     "outside": (Sparse([[5, 0]], [1], (2, 2)), OutOfRangeError, "is 5, not within 0 and 2"),

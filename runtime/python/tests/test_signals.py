@@ -70,6 +70,44 @@ CASES = {
         ids = rng.integers(0, 1_000_000, 5_000_000)
         act = lambda: engine.lookup({"f": ids}); repeat = True
         check = lambda: engine.lookup({"f": [1]})""",
+    "lookup_keyed": """
+        engine = large(); rng = np.random.default_rng(0)
+        keyed = embeng.Keyed(("f",), rng.integers(0, 1_000_000, 5_000_000))
+        act = lambda: engine.lookup(keyed); repeat = True
+        check = lambda: engine.lookup({"f": [1]})""",
+    "lookup_sparse": """
+        engine = large(); rng = np.random.default_rng(0)
+        places = np.stack([np.arange(3_000_000) // 2, np.arange(3_000_000) % 2], axis=1)
+        sparse = embeng.Sparse(places, rng.integers(0, 1_000_000, 3_000_000), [1_500_000, 2])
+        act = lambda: engine.lookup({"f": sparse}); repeat = True
+        check = lambda: engine.lookup({"f": [1]})""",
+    "first_large_update": """
+        engine = large(); rng = np.random.default_rng(0)
+        ids = rng.integers(0, 1_000_000, 5_000_000)
+        gradient = np.ones((5_000_000, 64), np.float32)
+        act = lambda: engine.update({"f": ids}, {"f": gradient}); repeat = False
+        check = lambda: (engine.update({"f": [1]}, {"f": [[1] * 64]}), engine["t"][1])""",
+    "large_updates": """
+        engine = large(); rng = np.random.default_rng(0)
+        ids = rng.integers(0, 1_000_000, 2_000_000)
+        gradient = np.ones((2_000_000, 64), np.float32)
+        act = lambda: engine.update({"f": ids}, {"f": gradient}); act(); repeat = True
+        check = lambda: (engine.update({"f": [1]}, {"f": [[1] * 64]}), engine["t"][1])""",
+    "gradient_norm": """
+        engine = large(); rng = np.random.default_rng(0)
+        ids = rng.integers(0, 1_000_000, 3_000_000)
+        gradient = np.ones((3_000_000, 64), np.float32)
+        act = lambda: engine.gradient_norm({"f": ids}, {"f": gradient}); repeat = True
+        check = lambda: engine.gradient_norm({"f": [1]}, {"f": [[1] * 64]})""",
+    "weight_gradients": """
+        engine = large(); rng = np.random.default_rng(0)
+        ids = rng.integers(0, 1_000_000, 3_000_000)
+        bags = embeng.Ragged(ids, splits=np.arange(3_000_001),
+                             weights=np.ones(3_000_000, np.float32))
+        gradient = np.ones((3_000_000, 64), np.float32)
+        act = lambda: engine.weight_gradients({"f": bags}, {"f": gradient}, {"f": None})
+        repeat = True
+        check = lambda: engine["t"][1]""",
     "rows_read": """
         engine = large(); out = np.empty((1_000_000, 64), np.float32); out[:] = 1
         act = lambda: engine["t"].read(out=out); repeat = True
@@ -131,3 +169,32 @@ def test_interrupt(name: str, tmp_path: Path) -> None:
             break
     print(name, times)
     assert min(times) < 0.2
+
+
+HANDLER = START + """
+import signal
+engine = large(); said = []
+ids = np.random.default_rng(0).integers(0, 1_000_000, 3_000_000)
+gradient = np.ones((3_000_000, 64), np.float32)
+def handle(*unused):
+    try:
+        engine.lookup({"f": [1]})
+    except embeng.BusyError as error:
+        said.append(str(error))
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+while not said:
+    engine.update({"f": ids}, {"f": gradient})
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert "another call of the same engine runs" in said[0], said
+expected = -0.5 * engine.step * np.bincount(ids, minlength=1_000_000)
+assert (engine["t"].read() == expected[:, None]).all()
+print("ended", flush=True)
+"""
+
+
+def test_handler_that_uses_the_engine() -> None:
+    """A handler that runs in the middle of an update is refused, and the update goes on."""
+    child = start_python(HANDLER)
+    said, error = child.communicate(timeout=300)
+    assert (said, child.returncode) == ("ended\n", 0), error
