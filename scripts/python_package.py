@@ -73,12 +73,28 @@ def build_wheel():
     return wheel
 
 
-def run_pytest(arguments):
-    """Runs the tests and returns how many passed and failed. A skipped one is said by name."""
+def build_command():
+    """Returns the path of the command `embeng`, whose bits the package's are compared with."""
+    for build in ("build", "build-python/command"):
+        command = os.path.join(TOP, build, "runtime", "embeng")
+        if os.path.exists(command):
+            return command
+    build = os.path.join(ROOM, "command")
+    run("meson", "setup", build, "-Daccel=disabled", "-Dtests=disabled", stdout=subprocess.DEVNULL)
+    run("ninja", "-C", build, "runtime/embeng", stdout=subprocess.DEVNULL)
+    return os.path.join(build, "runtime", "embeng")
+
+
+def run_pytest(arguments, command):
+    """Runs the tests, which compare with @command, and returns how many passed and failed.
+
+    A skipped one is said by name.
+    """
     report = os.path.join(ROOM, "pytest.xml")
     if os.path.exists(report):
         os.remove(report)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                   "EMBENG_COMMAND": command}
     workers = str(len(os.sched_getaffinity(0)))
     subprocess.run([os.path.join(BIN, "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider",
                     f"--junitxml={report}", "--durations=10", "-n", workers, TESTS, *arguments],
@@ -138,13 +154,14 @@ def stage(arguments=()):
     os.makedirs(ROOM, exist_ok=True)
     try:
         make_environment()
+        command = build_command()
         wheel = build_wheel()
         run(os.path.join(BIN, "pip"), "install", "--quiet", "--disable-pip-version-check",
             "--no-deps", "--force-reinstall", wheel)
     except subprocess.CalledProcessError as error:
         say(f"FAILED python: {' '.join(error.cmd[:4])} ... ended with {error.returncode}")
         return 0, 1
-    passed, failed = run_pytest(arguments)
+    passed, failed = run_pytest(arguments, command)
     for what, holds in () if arguments else checks(wheel):
         passed, failed = passed + holds, failed + (not holds)
         if not holds:

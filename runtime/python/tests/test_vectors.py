@@ -4,9 +4,16 @@
 embeng-vector(5) has their format. A step that must fail must fail with the errno that the vector
 names, and leave all as it was, which the steps behind it check. Numbers are compared as `embeng
 conform` compares them; those of one core and of two are compared by their bits.
+
+The bits are those of C, too: vectors are made that expect just what the package gave, without any
+tolerance, and `embeng conform` runs them.
 """
+import copy
 import errno
 import json
+import math
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +192,26 @@ def _compare(what: str, got: Any, expected: Any, body: Any) -> None:
         raise Mismatch(f"{what} at {at}: got {left[at]!r}, expected {right[at]!r}")
 
 
+def _nested(value: Any) -> Any:
+    """Numbers as a vector has them, with all of their bits."""
+    if isinstance(value, dict):
+        return {name: _nested(item) for name, item in value.items()}
+    if isinstance(value, numpy.ndarray):
+        return _nested(value.tolist())
+    if isinstance(value, list):
+        return [_nested(item) for item in value]
+    if math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
 class Runner:
     """Runs one vector, and keeps all numbers that it saw."""
 
     def __init__(self, vector: Any, folder: Path, cores: int):
         self.vector = vector
+        self.exact: Any = copy.deepcopy(vector)  # expects what was seen
+        self.step: Any = None  # the one of it that runs
         self.folder = folder
         self.cores = cores
         self.engine: Any = None
@@ -228,6 +250,12 @@ class Runner:
         self.seen.append(numpy.ascontiguousarray(array).tobytes())
         return array
 
+    def expect(self, **found: Any) -> None:
+        """Have the exact vector's step expect what was found."""
+        for name, value in found.items():
+            self.step[name] = _nested(value)
+        self.step.update(atol=0, rtol=0)
+
     # -- verbs
 
     def enqueue(self, body: Any) -> None:
@@ -239,6 +267,7 @@ class Runner:
         self.shapes = {name: array.shape for name, array in found.items()}
         for name in found:
             self.keep(found[name])
+        self.expect(expect={name: found[name] for name in body["expect"]})
         for name, expected in body["expect"].items():
             _compare(name, found[name], expected, body)
 
@@ -274,10 +303,12 @@ class Runner:
         inputs, gradients = _inputs(body["features"]), self.gradients(body["gradients"])
         norm, _ = self.engine.gradient_norm(inputs, gradients)
         if "norm" in body:
+            self.expect(norm=norm)
             _compare("norm", numpy.array(norm), body["norm"], body)
         wanted = dict.fromkeys(body.get("weights") or {})
         if "weights" in body:
             self.engine.weight_gradients(inputs, gradients, wanted)
+            self.expect(weights={name: wanted[name] for name in body["weights"]})
         for name, expected in (body.get("weights") or {}).items():
             _compare(name, self.keep(wanted[name]), expected, body)
 
@@ -285,6 +316,7 @@ class Runner:
         view, slot = self.engine[body["table"]], body.get("slot", "parameters")
         rows = body.get("rows")
         found = self.keep(view.read(rows, slot=slot))
+        self.expect(values=found)
         rows = list(range(len(view))) if rows is None else rows
         expected = _matrix(body["values"], rows, found.shape[1])
         _compare(f"{view.name}/{slot}", found, expected.tolist(), body)
@@ -357,26 +389,56 @@ def _attempt(key: str, expected: Any, act: Any, *arguments: Any) -> None:
     assert expected is None, f"must fail with {expected}"
 
 
-def _run(path: Path, folder: Path, cores: int) -> list[bytes]:
+def _run(path: Path, folder: Path, cores: int) -> Runner:
     vector, key = _read(path), _key(path)
     runner = Runner(vector, folder, cores)
     try:
         _attempt(key, vector.get("model_error"), runner.open, vector.get("engine"), True)
         for number, step in enumerate(vector["steps"]):
             verb = next(verb for verb in step if verb != "error")
+            runner.step = runner.exact["steps"][number][verb]
             try:
                 _attempt(key, step.get("error"), getattr(runner, verb), step[verb])
             except Exception as error:
                 raise AssertionError(f"step {number}, {verb}: {error}") from error
     finally:
         runner.close()
-    return runner.seen
+    return runner
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=_key)
 def test_vector(path: Path, tmp_path: Path) -> None:
     one, two = (_run(path, tmp_path / str(cores), cores) for cores in (1, 2))
-    assert one == two
+    assert one.seen == two.seen
+
+
+def test_bits_of_c(tmp_path: Path) -> None:
+    """`embeng conform` finds the bits that the package gave, in all vectors."""
+    exact = tmp_path / "exact"
+    for path in RUNNABLE:
+        place = (exact / _key(path)).with_suffix(".json")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(_run(path, tmp_path / "runs" / _key(path), 1).exact))
+    command = os.environ["EMBENG_COMMAND"]
+    done = subprocess.run([command, "conform", "-d", "soft:cores=1", exact], text=True,
+                          capture_output=True, check=False)
+    bad = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
+    assert (done.returncode, bad) == (0, []), done.stdout[-4000:] + done.stderr
+    assert done.stdout.count("\nok ") + done.stdout.startswith("ok ") == len(RUNNABLE)
+    assert done.stdout.count("# SKIP") == 0
+
+
+def test_exact_vectors_are_judged(tmp_path: Path) -> None:
+    """One bit of difference fails an exact vector."""
+    path = next(path for path in RUNNABLE if "expect_table" in path.read_text())
+    runner = _run(path, tmp_path / "run", 1)
+    values = next(step["expect_table"]["values"] for step in runner.exact["steps"]
+                  if "expect_table" in step)
+    values[0][0] = float(numpy.nextafter(numpy.float32(values[0][0]), numpy.float32(9)))
+    (tmp_path / "off.json").write_text(json.dumps(runner.exact))
+    done = subprocess.run([os.environ["EMBENG_COMMAND"], "conform", "-d", "soft:cores=1",
+                           tmp_path / "off.json"], text=True, capture_output=True, check=False)
+    assert done.returncode == 1 and "expect_table" in done.stdout
 
 
 @pytest.mark.parametrize("key", NOT_IN_PYTHON)
