@@ -122,16 +122,16 @@ static PyObject *save_engine(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	struct engine_object *engine = (struct engine_object *)self;
 	struct saving saving = {0};
-	struct engine_work work;
+	struct open_work work;
 	PyObject *target;
 	int ret;
 
 	if (read_saving(args, kwargs, &saving, &target) || engine_enter(engine))
 		return NULL;
-	engine_begin_work(engine, &work);
+	open_work_begin(&work, engine->open);
 	ret = PyObject_HasAttr(target, engine->state->write) ? save_file(engine, &saving, target)
 							     : save_folder(engine, &saving, target);
-	engine_end_work(&work);
+	open_work_end(&work);
 	engine_leave(engine);
 	return ret ? NULL : describe_save(&saving.report);
 }
@@ -272,17 +272,17 @@ static PyObject *restore_engine(PyObject *self, PyObject *args, PyObject *kwargs
 {
 	struct engine_object *engine = (struct engine_object *)self;
 	struct restoring restoring = {0};
-	struct engine_work work;
+	struct open_work work;
 	PyObject *source, *held = NULL;
 	int ret = read_restoring(args, kwargs, &restoring, &source, &held);
 
 	ret = ret ? ret : engine_enter(engine);
 	if (!ret) {
-		engine_begin_work(engine, &work);
+		open_work_begin(&work, engine->open);
 		ret = PyObject_HasAttr(source, engine->state->readinto)
 			      ? restore_file(engine, &restoring, source)
 			      : restore_folder(engine, &restoring, source);
-		engine_end_work(&work);
+		open_work_end(&work);
 		engine_leave(engine);
 	}
 	PyMem_Free(restoring.names);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "embeng.h"
+#include "handles.h"
 
 struct engine_object;
 
@@ -282,14 +283,10 @@ struct engine_layout {
 struct engine_object {
 	PyObject_HEAD
 	struct core_state *state;
-	struct embeng *handle; /* NULL once it is closed and no call uses it */
+	struct open_engine *open; /* its uses, and when it is closed */
+	struct embeng *handle;	  /* open->handle */
 	struct engine_layout layout;
-	pthread_mutex_t lock; /* the members below; held for moments, and never for Python */
-	size_t users;	      /* calls under way */
-	size_t maps;
-	bool closed;
-	bool changing; /* tables are being added: no other call may begin */
-	struct call *calls;
+	struct call *calls;	/* kept for the next ones; open->lock guards them */
 	unsigned long *viewers; /* [replicas] thread that has the replica's view, or 0 */
 	uint32_t replicas;
 };
@@ -299,16 +296,7 @@ extern PyType_Spec engine_spec;
 /* Begins a use of the handle, which stays open until engine_leave(). Return: 0, -1. */
 int engine_enter(struct engine_object *engine);
 void engine_leave(struct engine_object *engine);
-/* Long work of this thread that calls functions of the program, which may not use the engine. */
-struct engine_work {
-	struct engine_object *engine;
-	struct engine_work *outer;
-};
-
-void engine_begin_work(struct engine_object *engine, struct engine_work *work);
-void engine_end_work(const struct engine_work *work);
-/* Keeps the handle open for a map, from within a call, until engine_let_go(). */
-void engine_keep(struct engine_object *engine);
+/* Ends a map, which open_engine_keep() began within a use. */
 void engine_let_go(struct engine_object *engine);
 /* Index of a table by its name. Return: index, or -1 with an exception. */
 int engine_table(struct engine_object *engine, PyObject *name);

@@ -3,10 +3,9 @@
  * The type Engine: an open handle. Its methods stand in lookup.c, update.c, protocol.c, rows.c,
  * checkpoint.c and stats.c.
  *
- * A handle is closed when close() was called, no other thread is in one of its calls, and no map of a
- * table is left: each call is between engine_enter() and engine_leave(), the life of a map between
- * engine_keep() and engine_let_go(). self->lock guards these counts and the list of calls that are
- * kept for reuse; it is held for moments only.
+ * handles.c says when a handle is closed: each call is between engine_enter() and engine_leave(), the
+ * life of a map between open_engine_keep() and engine_let_go(). open->lock guards the list of calls
+ * that are kept for reuse, too.
  */
 #include "core.h"
 
@@ -14,50 +13,19 @@
 
 /* -- uses of the handle -------------------------------------------------------- */
 
-/* Works of the calling thread, the last one first. */
-static _Thread_local struct engine_work *works;
-
-void engine_begin_work(struct engine_object *engine, struct engine_work *work)
-{
-	work->engine = engine;
-	work->outer = works;
-	works = work;
-}
-
-void engine_end_work(const struct engine_work *work)
-{
-	works = work->outer;
-}
-
-/* The library would wait for the end of the work, which waits for the program's function. */
-static int check_works(const struct engine_object *engine)
-{
-	for (const struct engine_work *work = works; work; work = work->outer)
-		if (work->engine == engine) {
-			core_fail_with(
-				engine->state, -EBUSY,
-				"this call comes from a function that another call of the same "
-				"engine runs, of progress or of a signal; make it when that has "
-				"returned");
-			return -1;
-		}
-	return 0;
-}
-
 int engine_enter(struct engine_object *engine)
 {
-	bool open, free;
+	enum open_entry entry;
 
-	if (works && check_works(engine))
+	if (open_work_is_on(engine->open)) {
+		/* The library would wait for the end of the work, which waits for this function. */
+		core_fail_with(engine->state, -EBUSY, OPEN_WORK_TEXT);
 		return -1;
-	pthread_mutex_lock(&engine->lock);
-	open = engine->handle && !engine->closed;
-	free = open && !engine->changing;
-	engine->users += free;
-	pthread_mutex_unlock(&engine->lock);
-	if (free)
+	}
+	entry = open_engine_enter(engine->open);
+	if (entry == OPEN_ENTERED)
 		return 0;
-	if (open)
+	if (entry == OPEN_CHANGING)
 		core_fail_with(engine->state, -EBUSY,
 			       "another thread adds tables to this engine; call again later");
 	else
@@ -79,10 +47,14 @@ static void free_call(struct call *call)
 
 static void free_calls(struct engine_object *engine)
 {
-	struct call *call;
+	struct call *call, *next;
 
-	while ((call = engine->calls)) {
-		engine->calls = call->next;
+	pthread_mutex_lock(&engine->open->lock);
+	call = engine->calls;
+	engine->calls = NULL;
+	pthread_mutex_unlock(&engine->open->lock);
+	for (; call; call = next) {
+		next = call->next;
 		free_call(call);
 	}
 }
@@ -92,56 +64,27 @@ static void free_calls(struct engine_object *engine)
  * main one may be at its end together with the process: a thread that gave the lock up then would not
  * get it again, but end, and the process with it.
  */
-static void close_handle(struct engine_object *engine)
+static void shut_engine(struct open_engine *open)
 {
-	struct embeng *handle = engine->handle;
-
-	engine->handle = NULL;
-	free_calls(engine);
 	if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
-		embeng_close(handle);
+		open_engine_shut(open);
 		return;
 	}
 	Py_BEGIN_ALLOW_THREADS
-	embeng_close(handle);
+	open_engine_shut(open);
 	Py_END_ALLOW_THREADS
-}
-
-/* Whether nobody uses the handle any more, of an engine that is closed. Called with the lock. */
-static bool is_last_use(const struct engine_object *engine)
-{
-	return engine->closed && engine->handle && !engine->users && !engine->maps;
 }
 
 void engine_leave(struct engine_object *engine)
 {
-	bool last;
-
-	pthread_mutex_lock(&engine->lock);
-	engine->users--;
-	last = is_last_use(engine);
-	pthread_mutex_unlock(&engine->lock);
-	if (last)
-		close_handle(engine);
-}
-
-void engine_keep(struct engine_object *engine)
-{
-	pthread_mutex_lock(&engine->lock);
-	engine->maps++;
-	pthread_mutex_unlock(&engine->lock);
+	if (open_engine_leave(engine->open))
+		shut_engine(engine->open);
 }
 
 void engine_let_go(struct engine_object *engine)
 {
-	bool last;
-
-	pthread_mutex_lock(&engine->lock);
-	engine->maps--;
-	last = is_last_use(engine);
-	pthread_mutex_unlock(&engine->lock);
-	if (last)
-		close_handle(engine);
+	if (open_engine_let_go(engine->open))
+		shut_engine(engine->open);
 }
 
 /* -- calls ------------------------------------------------------------------------ */
@@ -168,11 +111,11 @@ struct call *engine_call_get(struct engine_object *engine)
 {
 	struct call *call;
 
-	pthread_mutex_lock(&engine->lock);
+	pthread_mutex_lock(&engine->open->lock);
 	call = engine->calls;
 	if (call)
 		engine->calls = call->next;
-	pthread_mutex_unlock(&engine->lock);
+	pthread_mutex_unlock(&engine->open->lock);
 	if (!call)
 		call = make_call(engine->layout.feature_count);
 	if (!call)
@@ -182,6 +125,8 @@ struct call *engine_call_get(struct engine_object *engine)
 
 void engine_call_put(struct engine_object *engine, struct call *call)
 {
+	bool kept;
+
 	if (call->is_keyed) {
 		/* Features have parts of its arrays, and none of their own. */
 		keyed_put(call);
@@ -193,14 +138,15 @@ void engine_call_put(struct engine_object *engine, struct call *call)
 		array_put(&call->outputs[k].array);
 		Py_CLEAR(call->outputs[k].object);
 	}
-	if (call->feature_count != engine->layout.feature_count) {
-		free_call(call);
-		return;
+	pthread_mutex_lock(&engine->open->lock);
+	kept = !engine->open->closed && call->feature_count == engine->layout.feature_count;
+	if (kept) {
+		call->next = engine->calls;
+		engine->calls = call;
 	}
-	pthread_mutex_lock(&engine->lock);
-	call->next = engine->calls;
-	engine->calls = call;
-	pthread_mutex_unlock(&engine->lock);
+	pthread_mutex_unlock(&engine->open->lock);
+	if (!kept)
+		free_call(call);
 }
 
 struct embeng_batch *engine_batch(struct engine_object *engine, struct call *call,
@@ -325,6 +271,12 @@ static int open_handle(struct engine_object *self, const struct embeng_open_opti
 		core_fail_making(self->state, ret);
 		return -1;
 	}
+	self->open = open_engine_new(self->handle);
+	if (!self->open) {
+		embeng_close(self->handle);
+		PyErr_NoMemory();
+		return -1;
+	}
 	embeng_model_get_engine(model->model, &config);
 	self->replicas = config.replicas;
 	self->viewers = PyMem_Calloc(config.replicas + 1, sizeof(*self->viewers));
@@ -366,10 +318,19 @@ static PyObject *make_engine(PyTypeObject *type, PyObject *args, PyObject *kwarg
 	if (!self)
 		return NULL;
 	self->state = core_state_of(type);
-	pthread_mutex_init(&self->lock, NULL);
 	if (read_opening(self, args, kwargs))
 		Py_CLEAR(self);
 	return (PyObject *)self;
+}
+
+/* Threads without Python may be in a call: the last one closes the handle then. */
+static void close_open_engine(struct engine_object *self)
+{
+	bool last = open_engine_close(self->open);
+
+	free_calls(self);
+	if (last)
+		shut_engine(self->open);
 }
 
 static void free_engine(PyObject *object)
@@ -378,50 +339,42 @@ static void free_engine(PyObject *object)
 	PyTypeObject *type = Py_TYPE(object);
 	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
-	if (self->handle)
-		close_handle(self);
+	if (self->open) {
+		close_open_engine(self);
+		open_engine_put(self->open);
+	}
 	free_layout(&self->layout);
 	PyMem_Free(self->viewers);
-	pthread_mutex_destroy(&self->lock);
 	release(object);
 	Py_DECREF(type);
 }
 
 static PyObject *close_engine(PyObject *object, PyObject *unused)
 {
-	struct engine_object *self = (struct engine_object *)object;
-	bool last;
-
 	(void)unused;
-	pthread_mutex_lock(&self->lock);
-	self->closed = true;
-	last = is_last_use(self);
-	if (self->handle && self->users)
-		embeng_interrupt(self->handle, 1);
-	pthread_mutex_unlock(&self->lock);
-	if (last)
-		close_handle(self);
+	close_open_engine((struct engine_object *)object);
 	Py_RETURN_NONE;
 }
 
 static PyObject *is_closed(PyObject *object, void *unused)
 {
 	(void)unused;
-	return PyBool_FromLong(((struct engine_object *)object)->closed);
+	return PyBool_FromLong(((struct engine_object *)object)->open->closed);
+}
+
+static PyObject *read_handle(PyObject *object, void *unused)
+{
+	(void)unused;
+	return PyLong_FromLongLong(((struct engine_object *)object)->open->number);
 }
 
 /* No other call may be under way, and none begins while self->changing is set. */
 static int add_tables_alone(struct engine_object *self, struct model_object *model)
 {
 	struct engine_layout layout = {0};
-	bool alone;
 	int ret;
 
-	pthread_mutex_lock(&self->lock);
-	alone = self->users == 1;
-	self->changing = alone;
-	pthread_mutex_unlock(&self->lock);
-	if (!alone) {
+	if (!open_engine_begin_change(self->open)) {
 		core_fail_with(self->state, -EBUSY,
 			       "add_tables: another thread is in a call of this engine");
 		return -1;
@@ -455,9 +408,7 @@ static PyObject *add_tables(PyObject *object, PyObject *model)
 	if (engine_enter(self))
 		return NULL;
 	ret = add_tables_alone(self, (struct model_object *)model);
-	pthread_mutex_lock(&self->lock);
-	self->changing = false;
-	pthread_mutex_unlock(&self->lock);
+	open_engine_end_change(self->open);
 	engine_leave(self);
 	return ret ? NULL : Py_NewRef(Py_None);
 }
@@ -490,6 +441,8 @@ static PyMethodDef engine_methods[] = {
 
 static PyGetSetDef engine_properties[] = {
 	{"closed", is_closed, NULL, PyDoc_STR("Whether close() was called."), NULL},
+	{"handle", read_handle, NULL,
+	 PyDoc_STR("A number that no other engine of the process has or had."), NULL},
 	{0},
 };
 

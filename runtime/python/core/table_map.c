@@ -65,7 +65,7 @@ PyObject *table_map_new(struct engine_object *engine, int table, const char *slo
 		Py_DECREF(map);
 		return NULL;
 	}
-	engine_keep(engine);
+	open_engine_keep(engine->open);
 	map->engine = (struct engine_object *)Py_NewRef((PyObject *)engine);
 	if (open_map(map))
 		Py_CLEAR(map);

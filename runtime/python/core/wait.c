@@ -71,12 +71,12 @@ struct slices {
 static int ask_signals(void *arg)
 {
 	struct slices *slices = arg;
-	struct engine_work work;
+	struct open_work work;
 
 	PyEval_RestoreThread(slices->thread);
-	engine_begin_work(slices->engine, &work);
+	open_work_begin(&work, slices->engine->open);
 	slices->failed = PyErr_CheckSignals() != 0;
-	engine_end_work(&work);
+	open_work_end(&work);
 	slices->thread = PyEval_SaveThread();
 	return slices->failed;
 }

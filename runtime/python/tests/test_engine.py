@@ -335,3 +335,15 @@ def test_copies_train_apart(duplicate: Any, rng: numpy.random.Generator) -> None
             assert not numpy.array_equal(other["t"][1], engine["t"][1])
             other.update({"f": [1]}, {"f": gradients[:1]})
             assert other["t"].read().tobytes() == engine["t"].read().tobytes()
+
+
+def test_each_engine_has_a_handle_of_its_own():
+    handles = []
+    for _ in range(3):
+        with embeng.Engine([embeng.Table("t", 4, 2)]) as engine:
+            assert isinstance(engine.handle, int)
+            handles.append(engine.handle)
+        assert engine.closed
+        assert engine.handle == handles[-1]
+    assert len(set(handles)) == 3
+    assert handles == sorted(handles)
