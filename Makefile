@@ -2,8 +2,8 @@
 # A thin front for meson: the build itself is described in meson.build. README.md names what a user
 # types, CONTRIBUTING.md what a change is checked with.
 
-.PHONY: all demo quick check check-sanitizers check-fuzz check-mutation check-compilers \
-	check-kernel check-kernel-debug check-chaos check-newcomer kmod modules_install dkms_install deps clean
+.PHONY: all demo quick check check-sanitizers check-fuzz check-frameworks check-mutation \
+	check-compilers check-kernel check-kernel-debug check-chaos check-newcomer kmod modules_install dkms_install deps clean
 
 CHECK = /usr/bin/env python3 scripts/check.py
 # Stages of "make check", as scripts/check.py --help has them; all of them when there is none.
@@ -41,6 +41,11 @@ check-sanitizers:
 check-fuzz:
 	@scripts/deps.sh check
 	@$(CHECK) --whole fuzz
+
+# The Python package with every test of TensorFlow, Keras and JAX.
+check-frameworks:
+	@scripts/deps.sh check
+	@$(CHECK) --whole python
 
 check-mutation:
 	@scripts/deps.sh check

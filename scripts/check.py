@@ -159,9 +159,9 @@ def run_fuzz(whole):
     return Count(*fuzz.stage(os.path.join(TOP, "build-fuzz"), 1 if whole else FUZZ_SHARE))
 
 
-def run_python():
+def run_python(whole):
     say("\n== python: the package, in build-python/")
-    return Count(*python_package.stage())
+    return Count(*python_package.stage(whole=whole))
 
 
 def run_mutation_script(script, words):
@@ -193,7 +193,7 @@ def run_stage(name, whole, slow):
     if name in BUILDS:
         return run_build(name, whole, slow)
     return {"fuzz": lambda: run_fuzz(whole), "mutation": lambda: run_mutations(whole),
-            "python": run_python, "vm": run_vm}[name]()
+            "python": lambda: run_python(whole), "vm": run_vm}[name]()
 
 
 def where_time_went(stages, slow):

@@ -4,9 +4,12 @@
 
 usage: python_package.py [pytest argument...]
 
-The environment is build-python/venv, with what the extra "dev" of pyproject.toml pins. Where the
-tree has no change that is not committed, the wheel is built from the source distribution, otherwise
-from the tree itself. With arguments, only pytest runs, with these.
+The environment is build-python/venv, with what the extras "dev" and "frameworks" of pyproject.toml
+pin. Where the tree has no change that is not committed, the wheel is built from the source
+distribution, otherwise from the tree itself. With arguments, only pytest runs, with these.
+
+Tests of TensorFlow, Keras and JAX are many: of these, only those that are marked as a sample run,
+unless the stage is whole or the arguments say otherwise.
 """
 import os
 import shutil
@@ -20,6 +23,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOM = os.path.join(TOP, "build-python")
 BIN = os.path.join(ROOM, "venv", "bin")
 TESTS = os.path.join(TOP, "runtime", "python", "tests")
+EXTRAS = ["dev", "frameworks"]
+SAMPLE = ["-m", "not framework or sample"]
 WHEEL_BYTES = 3 << 20  # most of a wheel
 IMPORT_MS = 30  # most of "import embeng"
 
@@ -37,7 +42,8 @@ def make_environment():
     import tomllib  # from 3.11 on, as the package itself; the other stages run on older ones
 
     with open(os.path.join(TOP, "pyproject.toml"), "rb") as file:
-        wanted = tomllib.load(file)["project"]["optional-dependencies"]["dev"]
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    wanted = [line for extra in EXTRAS for line in extras[extra]]
     noted = os.path.join(ROOM, "requirements.txt")
     text = "\n".join(wanted)
     if os.path.exists(noted):
@@ -149,7 +155,7 @@ def checks(wheel):
         yield what, done.returncode == 0
 
 
-def stage(arguments=()):
+def stage(arguments=(), whole=False):
     """Returns how many cases passed and failed."""
     os.makedirs(ROOM, exist_ok=True)
     try:
@@ -161,7 +167,7 @@ def stage(arguments=()):
     except subprocess.CalledProcessError as error:
         say(f"FAILED python: {' '.join(error.cmd[:4])} ... ended with {error.returncode}")
         return 0, 1
-    passed, failed = run_pytest(arguments, command)
+    passed, failed = run_pytest(arguments or (() if whole else SAMPLE), command)
     for what, holds in () if arguments else checks(wheel):
         passed, failed = passed + holds, failed + (not holds)
         if not holds:

@@ -28,6 +28,20 @@ def pytest_report_header() -> str:
     return f"EMBENG_TEST_SEED={SEED}"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the markers by which scripts/python_package.py chooses."""
+    config.addinivalue_line("markers", "framework: it needs TensorFlow, Keras or JAX")
+    config.addinivalue_line("markers", "sample: a test of a framework that each check runs")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of a framework by their folder."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in ("frameworks", "jax", "keras", "tf"):
+            item.add_marker("framework")
+
+
 @pytest.fixture
 def rng() -> numpy.random.Generator:
     """Return a generator that starts from the seed of the run."""
