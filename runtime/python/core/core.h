@@ -365,6 +365,7 @@ extern PyMethodDef checkpoint_methods[], stats_methods[];
 extern PyType_Spec checkpoint_spec, table_map_spec;
 PyObject *table_map_new(struct engine_object *engine, int table, const char *slot);
 
+PyObject *xla_targets(PyObject *module, PyObject *unused);
 PyObject *devices_list(PyObject *module, PyObject *unused);
 PyObject *devices_describe(PyObject *module, PyObject *name);
 PyObject *plan_compute(struct model_object *self, PyObject *options);

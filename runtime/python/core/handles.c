@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pending.h"
 #include "raw.h"
 
 /* Open engines by their numbers, which rise. */
@@ -243,6 +244,7 @@ bool open_engine_close(struct open_engine *open)
 
 void open_engine_shut(struct open_engine *open)
 {
+	pending_free(open);
 	raw_calls_free(open);
 	embeng_close(open->handle);
 }

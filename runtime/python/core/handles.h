@@ -16,6 +16,7 @@
 #include "embeng.h"
 
 struct raw_call;
+struct pending;
 
 /* The part of an engine that needs no Python object, and may outlive it. */
 struct open_engine {
@@ -26,10 +27,12 @@ struct open_engine {
 	pthread_mutex_t lock;	 /* the members below; held for moments */
 	size_t users;		 /* calls under way */
 	size_t maps;
-	bool closed;		/* no call begins any more */
-	bool changing;		/* tables are being added: no other call may begin */
-	bool is_shut;		/* the handle was closed */
-	struct raw_call *calls; /* kept for the next ones */
+	bool closed;		 /* no call begins any more */
+	bool changing;		 /* tables are being added: no other call may begin */
+	bool is_shut;		 /* the handle was closed */
+	struct raw_call *calls;	 /* kept for the next ones */
+	struct pending *pending; /* gradients that wait for an update */
+	size_t pending_count;
 };
 
 enum open_entry { OPEN_ENTERED, OPEN_CLOSED, OPEN_CHANGING };

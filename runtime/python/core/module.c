@@ -73,6 +73,9 @@ static PyMethodDef core_functions[] = {
 	{"describe_optimizer", describe_optimizer, METH_O,
 	 PyDoc_STR("describe_optimizer($module, optimizer, /)\n--\n\n"
 		   "Return all settings of an optimizer, with the defaults of its kind.")},
+	{"xla_targets", xla_targets, METH_NOARGS,
+	 PyDoc_STR("xla_targets($module, /)\n--\n\n"
+		   "Return the functions that programs of XLA call, as capsules by their names.")},
 	{0},
 };
 

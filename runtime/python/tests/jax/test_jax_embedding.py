@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Lookups, gradients and steps inside jit are those of jnp.take with dense gradients."""
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax_peers import DIM, RATE, ROWS, emb, make_embedding, pad, take_bags  # noqa: F401
+
+import embeng
+import embeng.jax
+from embeng import Ragged
+
+Embedding = embeng.jax.Embedding
+bags_of_ids = st.lists(st.lists(st.integers(0, ROWS - 1), max_size=5), min_size=1, max_size=6)
+
+
+def close(found: Any, wanted: Any) -> None:
+    numpy.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.sample
+def test_a_step_of_sgd_has_the_bits_of_the_formula(emb: Embedding) -> None:  # noqa: F811
+    ids = jnp.array([[1, 2, -1], [3, -1, -1]])
+
+    @jax.jit
+    def step(state: Any, ids: Any) -> Any:
+        def loss(state: Any) -> Any:
+            found, after = emb.lookup(state, {"f": ids})
+            return 0.5 * (found["f"] ** 2).sum(), after
+        (value, after), gradient = jax.value_and_grad(loss, has_aux=True)(state)
+        return value, emb.apply(after, gradient), gradient
+
+    state = emb.init()
+    rows = emb.rows(state, "t")
+    value, state, gradient = step(state, ids)
+    activations = numpy.stack([rows[1] + rows[2], rows[3]])
+    assert float(gradient.token) == 1
+    close(value, 0.5 * (activations ** 2).sum())
+    rows[1] -= numpy.float32(RATE) * activations[0]
+    rows[2] -= numpy.float32(RATE) * activations[0]
+    rows[3] -= numpy.float32(RATE) * activations[1]
+    assert (emb.rows(state, "t") == rows).all()
+    assert emb.engine.step == 1
+
+
+@settings(max_examples=15)
+@given(bags=bags_of_ids, combiner=st.sampled_from(["sum", "mean", "sqrtn"]),
+       weighted=st.booleans(), seed=st.integers(0, 2**31))
+def test_any_bags_train_as_jnp_take_does(bags: list[list[int]], combiner: str, weighted: bool,
+                                         seed: int) -> None:
+    rng = numpy.random.default_rng(seed)
+    ids = jnp.asarray(pad(bags))
+    target = jnp.asarray(rng.normal(size=(len(bags), DIM)), jnp.float32)
+    weights = jnp.asarray(rng.uniform(0.5, 2, ids.shape), jnp.float32)
+
+    with make_embedding(combiner=combiner) as made:
+        state = made.init()
+        rows = jnp.asarray(made.rows(state, "t"))
+
+        def ours(state: Any, weights: Any) -> Any:
+            given = Ragged(ids, weights=weights if weighted else None, padding=-1)
+            found, after = made.lookup(state, {"f": given})
+            return ((found["f"] - target) ** 2).sum(), (found["f"], after)
+
+        def theirs(rows: Any, weights: Any) -> Any:
+            found = take_bags(rows, ids, combiner, weights if weighted else None)
+            return ((found - target) ** 2).sum(), found
+
+        (_, (found, after)), (gradient, by_weight) = jax.jit(jax.value_and_grad(
+            ours, argnums=(0, 1), has_aux=True))(state, weights)
+        (_, wanted), (by_row, wanted_weight) = jax.value_and_grad(
+            theirs, argnums=(0, 1), has_aux=True)(rows, weights)
+        close(found, wanted)
+        numpy.testing.assert_allclose(by_weight, jnp.where(ids >= 0, wanted_weight, 0), rtol=1e-4,
+                                      atol=1e-4)
+        after = made.apply(after, gradient)
+        numpy.testing.assert_allclose(made.rows(after, "t"), rows - RATE * by_row, rtol=1e-5,
+                                      atol=1e-5)
+
+
+@pytest.mark.sample
+@pytest.mark.parametrize("form", ["splits", "lengths", "starts"])
+@pytest.mark.parametrize("dtype", [numpy.int32, numpy.int64])
+def test_ragged_bags_are_looked_up_and_updated(emb: Embedding, form: str,  # noqa: F811
+                                               dtype: Any) -> None:
+    bounds = {"splits": [0, 2, 2, 5], "lengths": [2, 0, 3], "starts": [0, 2, 2]}[form]
+    ids = jnp.asarray(numpy.array([1, 2, 3, 3, 4], dtype))
+    state = emb.init()
+    rows = emb.rows(state, "t")
+    given = Ragged(ids, **{form: jnp.asarray(numpy.array(bounds, dtype))})
+    found, state = jax.jit(lambda state, given: emb.lookup(state, {"f": given}))(state, given)
+    wanted = numpy.stack([rows[1] + rows[2], 0 * rows[0], rows[3] + rows[3] + rows[4]])
+    close(found["f"], wanted)
+    state = jax.jit(lambda state, given: emb.update(
+        state, {"f": given}, {"f": jnp.ones((3, DIM))}))(state, given)
+    for row, times in ((1, 1), (2, 1), (3, 2), (4, 1)):
+        rows[row] -= RATE * times
+    close(emb.rows(state, "t"), rows)
+
+
+@pytest.mark.sample
+def test_sequences_have_a_row_for_each_id(emb: Embedding) -> None:  # noqa: F811
+    state = emb.init()
+    rows = emb.rows(state, "t")
+    found, state = jax.jit(lambda state: emb.lookup(
+        state, {"s": jnp.array([[1, 2, 3, 4], [5, -1, -1, -1]])}))(state)
+    assert found["s"].shape == (2, 3, DIM)
+    assert (found["s"][0] == rows[[1, 2, 3]]).all()
+    assert (found["s"][1] == numpy.stack([rows[5], 0 * rows[0], 0 * rows[0]])).all()
+    single, state = emb.lookup(state, {"s": jnp.array([4, 9])})
+    assert (single["s"] == rows[[4, 9]]).all()
+    gradients = jnp.arange(24, dtype=jnp.float32).reshape(2, 3, DIM)
+    state = emb.update(state, {"s": jnp.array([[1, 2, 3, 4], [5, -1, -1, -1]])}, {"s": gradients})
+    for row, place in ((1, (0, 0)), (2, (0, 1)), (3, (0, 2)), (5, (1, 0))):
+        rows[row] -= RATE * numpy.asarray(gradients[place])
+    close(emb.rows(state, "t"), rows)
+
+
+@pytest.mark.parametrize("calls", ["ffi", "callback"])
+def test_lookups_of_one_loss_are_one_step_of_adagrad(calls: str) -> None:
+    optimizer = embeng.optimizers.adagrad(0.3, initial_accumulator_value=0.1)
+    with make_embedding(calls, optimizer=optimizer) as made:
+        state = made.init()
+        rows = made.rows(state, "t")
+        left, right = jnp.array([1, 2, 2]), jnp.array([[2, 3], [4, 4], [5, -1]])
+
+        def loss(state: Any) -> Any:
+            one, state = made.lookup(state, {"f": left})
+            two, state = made.lookup(state, {"f": right, "g": left})
+            return (one["f"] * two["f"] + two["g"]).sum(), state
+
+        def dense(rows: Any) -> Any:
+            one, two = rows[left], take_bags(rows, right)
+            return (one * two + rows[left]).sum()
+
+        (_, state), gradient = jax.jit(jax.value_and_grad(loss, has_aux=True))(state)
+        assert float(gradient.token) == 2
+        state = made.apply(state, gradient)
+        by_row = numpy.asarray(jax.grad(dense)(rows), numpy.float64)
+        wanted = rows - 0.3 * by_row / numpy.sqrt(0.1 + by_row ** 2)
+        numpy.testing.assert_allclose(made.rows(state, "t"), wanted, rtol=1e-5, atol=1e-5)
+        assert made.engine.step == 1
+
+
+@pytest.mark.sample
+def test_gradients_of_several_batches_are_accumulated(emb: Embedding) -> None:  # noqa: F811
+    state = emb.init()
+    rows = emb.rows(state, "t")
+
+    @jax.jit
+    def gradient_of(state: Any, ids: Any) -> Any:
+        def loss(state: Any) -> Any:
+            found, after = emb.lookup(state, {"f": ids})
+            return found["f"].sum(), after
+        return jax.grad(loss, has_aux=True)(state)
+
+    first, state = gradient_of(state, jnp.array([1, 2]))
+    second, state = gradient_of(state, jnp.array([2, 3, 3]))
+    total = jax.tree.map(jnp.add, first, second)
+    state = emb.apply(state, total, multiplier=0.5)
+    for row, times in ((1, 1), (2, 2), (3, 2)):
+        rows[row] -= RATE * times * 0.5
+    close(emb.rows(state, "t"), rows)
+    assert emb.engine.step == 1
+
+
+@pytest.mark.parametrize("calls", ["ffi", "callback"])
+def test_rates_are_values_of_the_program(calls: str) -> None:
+    with make_embedding(calls, optimizer=embeng.optimizers.sgd("lr")) as made:
+        state = made.init()
+        rows = made.rows(state, "t")
+
+        @jax.jit
+        def step(state: Any, rate: Any) -> Any:
+            return made.update(state, {"f": jnp.array([3])}, {"f": jnp.ones((1, DIM))},
+                               rates={"lr": rate})
+        for number in range(4):
+            state = step(state, jnp.float32(0.5) ** number)
+        assert step._cache_size() == 1
+        rows[3] -= 1 + 0.5 + 0.25 + 0.125
+        close(made.rows(state, "t"), rows)
+        with pytest.raises(embeng.InvalidError, match="lr"), embeng.jax.raising():
+            made.sync(made.update(state, {"f": jnp.array([3])}, {"f": jnp.ones((1, DIM))}))
+
+
+@pytest.mark.sample
+def test_what_is_wrong_with_inputs_is_said_when_they_are_traced(
+        emb: Embedding) -> None:  # noqa: F811
+    state = emb.init()
+    for inputs, kind, text in (
+            ({"x": jnp.array([1])}, embeng.UnknownNameError, "there is no feature 'x'"),
+            ({"f": jnp.array([1.5])}, embeng.InvalidError, "feature f: ids are float32"),
+            ({"f": jnp.zeros((1, 2, 3), int)}, embeng.InvalidError, r"shape \(1, 2, 3\)"),
+            ({"f": Ragged(jnp.array([1]), splits=jnp.array([0, 1]), lengths=jnp.array([1]))},
+             embeng.InvalidError, "two of splits"),
+            ({"f": Ragged(jnp.array([1]), weights=jnp.ones(2))}, embeng.InvalidError, "weights"),
+            ({"f": numpy.array([2**40])}, embeng.OutOfRangeError, "needs int64"),
+            ({"f": embeng.Sparse([[0, 0]], [1], (1, 1))}, embeng.InvalidError, "Sparse"),
+            ([1], embeng.InvalidError, "a dict")):
+        with pytest.raises(kind, match=text):
+            emb.lookup(state, inputs)  # type: ignore[arg-type]
+    with pytest.raises(embeng.InvalidError, match=r"\(2, 4\), its activations have \(1, 4\)"):
+        emb.update(state, {"f": jnp.array([1])}, {"f": jnp.ones((2, DIM))})
+    with pytest.raises(embeng.InvalidError, match="the inputs are of f"):
+        emb.update(state, {"f": jnp.array([1])}, {})
+
+
+@pytest.mark.sample
+def test_errors_inside_jit_have_the_engines_class_and_sentence(
+        emb: Embedding) -> None:  # noqa: F811
+    state = emb.init()
+    look = jax.jit(lambda state, given: emb.lookup(state, {"f": given})[0]["f"])
+    for given, kind, text in (
+            (jnp.array([3, 11]), embeng.OutOfRangeError,
+             "feature f, sample 1: id 11 is outside table t, which has rows 0 to 10"),
+            (Ragged(jnp.array([1, 2]), splits=jnp.array([0, 5])), embeng.InvalidError, "5 ids"),
+            (Ragged(jnp.array([1, 2]), weights=jnp.array([1, jnp.nan])), embeng.OutOfRangeError,
+             "weight")):
+        with pytest.raises(kind, match=text), embeng.jax.raising():
+            jax.block_until_ready(look(state, given))
+    assert (look(state, jnp.array([3])) == emb.rows(state, "t")[3]).all()
+
+
+def test_init_with_a_key_starts_rows_slots_and_steps_again() -> None:
+    normal = jax.nn.initializers.normal(0.5)
+    tables = [embeng.Table("a", 6, 2, optimizer=embeng.optimizers.adagrad(0.1)),
+              embeng.Table("b", 5, 3, optimizer=embeng.optimizers.sgd(0.1))]
+    with Embedding(tables, initializers={"b": normal}) as made:
+        with pytest.raises(embeng.InvalidError, match="need a key"):
+            made.init()
+        key = jax.random.key(3)
+        state = made.init(key)
+        first = made.rows(state, "a"), made.rows(state, "b")
+        wanted = normal(jax.random.fold_in(key, 1), (5, 3), jnp.float32)
+        assert (first[1] == wanted).all()
+        assert first[0].std() > 0.1
+        state = made.update(state, {"a": jnp.array([1])}, {"a": jnp.ones((1, 2))})
+        made.sync(state)
+        assert made.engine.step == 1
+        state = made.init(key)
+        assert (made.rows(state, "a") == first[0]).all()
+        assert (made.rows(state, "a", slot="accumulators") == numpy.float32(0.1)).all()
+        assert made.engine.step == 0
+        other = made.init(jax.random.key(4))
+        assert (made.rows(other, "a") != first[0]).any()
+
+
+def test_empty_batches_are_looked_up_and_change_nothing(emb: Embedding) -> None:  # noqa: F811
+    state = emb.init()
+    rows = emb.rows(state, "t")
+    found, state = emb.lookup(state, {"f": jnp.zeros((0, 3), jnp.int32)})
+    assert found["f"].shape == (0, DIM)
+    found, state = emb.lookup(state, {"f": jnp.full((2, 3), -1)})
+    assert (found["f"] == 0).all()
+    state = emb.update(state, {"f": jnp.zeros((0,), jnp.int32)}, {"f": jnp.zeros((0, DIM))})
+    assert (emb.rows(state, "t") == rows).all()
+
+
+def test_a_checkpoint_of_a_state_is_restored(tmp_path: Any) -> None:
+    with make_embedding() as made, make_embedding("callback") as other:
+        state = made.init()
+        state = made.update(state, {"f": jnp.array([3])}, {"f": jnp.ones((1, DIM))})
+        made.save(state, tmp_path / "saved", progress=False)
+        wanted = made.rows(state, "t")
+        begun = other.restore(other.init(), tmp_path / "saved", progress=False)
+        assert (other.rows(begun, "t") == wanted).all()
+        assert other.engine.step == 1
