@@ -4,7 +4,7 @@
  * have fixed shapes, and ids differ from batch to batch. So a backward pass leaves copies here, in the
  * engine, and the step of the optimizer makes one update of all.
  *
- * open->lock guards the list of an engine. What is taken from the list belongs to the thread alone.
+ * open->lock guards the list of an engine. A thread owns alone the gradients that it took from the list.
  */
 #include "pending.h"
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Derivatives of lookups: what the backward pass computes, and what is refused."""
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,6 +27,18 @@ def _refuse(what: str, primals: Any, tangents: Any) -> Any:
                             "grad")
 
 
+@contextmanager
+def refusing_forward() -> Iterator[None]:
+    """Say in embeng's words that a lookup has no derivative in forward mode."""
+    try:
+        yield
+    except TypeError as error:
+        if "forward-mode" not in str(error):
+            raise
+        raise NotSupportedError("a lookup has no derivative in forward mode (jvp, jacfwd, "
+                                "linearize); take jax.grad or jax.vjp") from error
+
+
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def look_up(call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays) -> Arrays:
     """Return the activations of each feature, then the token. Differentiable, once."""
@@ -33,7 +47,7 @@ def look_up(call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays) -> 
 
 @jax.tree_util.register_static
 class _Wanted:
-    """Which derivatives a backward pass has to compute. Equal ones have the same hash."""
+    """The derivatives that a backward pass has to compute. Equal ones have the same hash."""
 
     def __init__(self, state: bool, weights: tuple[bool, ...]):
         self.state, self.weights = state, weights

@@ -13,7 +13,7 @@ from .._errors import InvalidError, UnknownNameError
 from ..initializers import Initializer
 from ._calls import Arrays, Call, choose_backend, find_backend
 from ._callbacks import remember_engine
-from ._derivatives import look_up, refuse_derivative
+from ._derivatives import look_up, refuse_derivative, refusing_forward
 from ._layout import Bags, describe_inputs, read_features
 from .errors import raising
 
@@ -198,7 +198,7 @@ class Embedding:
         state is for :meth:`apply`.
         """
         layouts, bags, weights = describe_inputs(self._features, inputs)
-        with raising():
+        with raising(), refusing_forward():
             *found, token = look_up(self._call(layouts, axis_name), state.token, bags, weights)
         names = [layout.name for layout in layouts]
         return dict(zip(names, found, strict=True)), EmbeddingState(token)

@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .._errors import BY_CODE, EmbengError
+from .._errors import BY_CODE, EmbengError, NotSupportedError
 
 _SENTENCE = re.compile(r"embeng error (-?\d+): ([^\n]*)")
+
+# The refusal of XLA to compile a call with an effect for several devices.
+_SHARDED = "Side-effect HLO must have sharding"
 
 
 def find_error(error: BaseException) -> EmbengError | None:
@@ -15,14 +18,18 @@ def find_error(error: BaseException) -> EmbengError | None:
     Parameters
     ----------
     error : BaseException
-        What a program of JAX raised.
+        An exception that a program of JAX raised.
 
     Returns
     -------
     EmbengError or None
         An exception of embeng's class for the code, with its sentence.
     """
-    found = _SENTENCE.search(str(error))
+    text = str(error)
+    if _SHARDED in text and "embeng_" in text:
+        return NotSupportedError("jit cannot spread an update over the devices of sharded arrays; "
+                                 "map it by jax.shard_map, and pass axis_name")
+    found = _SENTENCE.search(text)
     if isinstance(error, EmbengError) or not found:
         return error if isinstance(error, EmbengError) else None
     code = int(found[1])
