@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Seeds that are printed, engines, and programs that run apart, for all tests of the package."""
-import importlib.util
 import os
 import random
 import subprocess
@@ -21,13 +20,7 @@ settings.register_profile("embeng", deadline=None, derandomize=False, print_blob
 settings.load_profile("embeng")
 
 SEED = int(os.environ.get("EMBENG_TEST_SEED") or random.randrange(2**32))
-collect_ignore = [] if importlib.util.find_spec("jaxlib") else ["jax"]
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark of the cases that stand for a framework in make check."""
-    config.addinivalue_line("markers", "sample: a small sample of a framework's cases")
 
 
 def pytest_report_header() -> str:
