@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "embeng.h"
+#include "embeng/partition.h"
 #include "handles.h"
 
 struct engine_object;
@@ -358,7 +359,7 @@ int pieces_look_up(struct engine_object *engine, struct call *call, struct emben
 /* -- methods of Engine ------------------------------------------------------- */
 
 extern PyMethodDef lookup_methods[], update_methods[], protocol_methods[], rows_methods[];
-extern PyMethodDef checkpoint_methods[], stats_methods[];
+extern PyMethodDef checkpoint_methods[], stats_methods[], partition_methods[];
 
 /* -- other objects, and functions of the module ------------------------------ */
 

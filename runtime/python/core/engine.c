@@ -467,9 +467,9 @@ PyType_Spec engine_spec = {
 
 void engine_gather_methods(void)
 {
-	PyMethodDef *const parts[] = {engine_methods,	lookup_methods, update_methods,
-				      protocol_methods, rows_methods,	checkpoint_methods,
-				      stats_methods};
+	PyMethodDef *const parts[] = {engine_methods,	lookup_methods,	  update_methods,
+				      protocol_methods, rows_methods,	  checkpoint_methods,
+				      stats_methods,	partition_methods};
 	size_t count = 0;
 
 	for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)

@@ -68,6 +68,21 @@ class Engine:
         timeout: float | None = None,
         replica: int = 0,
     ) -> None: ...
+    def partition(
+        self,
+        features: dict[str, Any],
+        arrays: tuple[Any, ...] | None,
+        sparse_cores: int,
+        cores_per_device: int,
+        device: int,
+        max_ids: int,
+        max_unique_ids: int,
+        buffer_size: int,
+        minibatching: bool,
+        allow_id_dropping: bool,
+        splits: int,
+        /,
+    ) -> Any: ...
     def gradient_norm(
         self, features: dict[str, Any] | Keyed, gradients: Any
     ) -> tuple[float, bool]: ...

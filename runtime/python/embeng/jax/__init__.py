@@ -10,8 +10,18 @@
 ...         return found["items"].sum(), after
 ...     (value, after), gradient = jax.value_and_grad(loss, has_aux=True)(state)
 ...     return value, emb.apply(after, gradient)
+
+``embeng.jax.flax``, ``embeng.jax.nnx`` and ``embeng.jax.optax`` are for those libraries, and
+``embeng.jax.orbax`` reads and writes stacks of jax-tpu-embedding.
 """
 from .embedding import Embedding, EmbeddingState
 from .errors import find_error, raising
+from .preprocessing import (PreprocessedInput, SparseDenseMatmulInput, SparseDenseMatmulInputStats,
+                            preprocess_sparse_dense_matmul_input)
+from .sparsecore import (EmbeddingVariables, tpu_sparse_dense_matmul,
+                         tpu_sparse_dense_matmul_grad)
 
-__all__ = ["Embedding", "EmbeddingState", "find_error", "raising"]
+__all__ = ["Embedding", "EmbeddingState", "EmbeddingVariables", "PreprocessedInput",
+           "SparseDenseMatmulInput", "SparseDenseMatmulInputStats", "find_error",
+           "preprocess_sparse_dense_matmul_input", "raising", "tpu_sparse_dense_matmul",
+           "tpu_sparse_dense_matmul_grad"]

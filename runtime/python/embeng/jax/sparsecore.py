@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: MIT
+"""The functional lookup and gradient of jax-tpu-embedding on a CPU, under their names.
+
+Tables are values of JAX, as there: they come in and go out, sharded over the SparseCores as its
+stacks are. Arrays hold all devices of the grid, as outside of shard_map; inside of it one device
+alone can be served, as rows of others would have to be fetched from there.
+"""
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .._errors import InvalidError, NotSupportedError
+
+LANES = 8
+
+
+class EmbeddingVariables(NamedTuple):
+    """A stack's table ``[rows, width]`` and the slots of its optimizer."""
+
+    table: Any
+    slot: tuple[Any, ...]
+
+
+class _Items(NamedTuple):
+    """What each place of the buffers of a stack stands for; gain 0 where it is padding."""
+
+    row: Any
+    sample: Any
+    gain: Any
+    there: Any
+
+
+class _Grid(NamedTuple):
+    devices: int
+    cores: int
+
+    @property
+    def total(self) -> int:
+        return self.devices * self.cores
+
+
+def _stacks_of(specs: list[Any]) -> dict[str, list[Any]]:
+    """Return the features of each stack, in the order of their samples."""
+    stacks: dict[str, list[Any]] = {}
+    for spec in specs:
+        stacks.setdefault(spec.table_spec.stacked_table_spec.stack_name, []).append(spec)
+    return {name: sorted(found, key=lambda spec: spec.id_transformation.row_offset)
+            for name, found in stacks.items()}
+
+
+def _check_call(name: str, stacks: Mapping[str, Any], variables: Mapping[str, Any], cores: Any,
+                strategy: str, inputs: Any) -> None:
+    if cores is None:
+        raise InvalidError(f"{name}: there is no SparseCore here to be asked; give "
+                           "num_sc_per_device")
+    if strategy.upper() != "MOD":
+        raise NotSupportedError(f"{name}: sharding_strategy {strategy!r}: there is 'MOD' alone")
+    for what, found in (("embedding_variables", variables),
+                        ("preprocessed_inputs", inputs.lhs_row_pointers)):
+        if set(found) != set(stacks):
+            raise InvalidError(f"{name}: {what} are of {', '.join(sorted(found))}; the features "
+                               f"have the stacks {', '.join(sorted(stacks))}")
+
+
+def _check_table(name: str, table: Any, spec: Any) -> None:
+    if table.shape[0] != spec.stack_vocab_size:
+        raise NotSupportedError(
+            f"stack {name}: the table has {table.shape[0]} rows of {spec.stack_vocab_size}: rows "
+            "of other devices are not to be had; call this outside of shard_map, with whole tables")
+
+
+def _find_items(ends: Any, places: Any) -> tuple[Any, Any]:
+    """Return the partition that ends behind each place, and whether the place is an item of it."""
+    at = jnp.searchsorted(ends, places, side="right")
+    before = jnp.where(at > 0, ends[jnp.maximum(at - 1, 0)], 0)
+    begin = (before + LANES - 1) // LANES * LANES
+    return at, (at < len(ends)) & (places >= begin)
+
+
+def _decode_whole(pointers: Any, size: int, grid: _Grid, count: Any) -> tuple[Any, Any, Any]:
+    """Return core, partition and whether it is an item, of places of buffers with minibatches."""
+    stride = max(grid.total, LANES)
+    limit = grid.cores * count * stride
+    last = jnp.iinfo(pointers.dtype).max
+    ends = jnp.where(jnp.arange(pointers.shape[1]) < limit, pointers, last)
+    at, there = jax.vmap(lambda row: _find_items(row, jnp.arange(size)))(ends)
+    return at // (count * stride), at % stride, there & (at < limit)
+
+
+def _decode_by_core(pointers: Any, size: int, grid: _Grid) -> tuple[Any, Any, Any]:
+    """Likewise where each core has a part of the buffer, from which its pointers count."""
+    stride = max(grid.total, LANES)
+    ends = pointers[:, :grid.cores * stride].reshape(-1, stride)[:, :grid.total]
+    places = jnp.arange(size // grid.cores)
+    at, there = jax.vmap(lambda row: _find_items(row, places))(ends)
+    core = jnp.repeat(jnp.arange(grid.cores), len(places))[None]
+    return core, at.reshape(grid.devices, -1), there.reshape(grid.devices, -1)
+
+
+def _decode(inputs: Any, name: str, spec: Any, grid: _Grid, minibatching: bool) -> _Items:
+    """Return what each item of all devices stands for, in the order of the buffers."""
+    ids = jnp.asarray(inputs.lhs_embedding_ids[name]).reshape(grid.devices, -1)
+    pointers = jnp.asarray(inputs.lhs_row_pointers[name]).reshape(grid.devices, -1)
+    if minibatching:
+        count = jnp.asarray(inputs.num_minibatches).reshape(-1)[0]
+        core, partition, there = _decode_whole(pointers, ids.shape[1], grid, count)
+    else:
+        core, partition, there = _decode_by_core(pointers, ids.shape[1], grid)
+    samples = spec.total_sample_count // grid.devices
+    first = jnp.arange(grid.devices)[:, None] * samples + core * (samples // grid.cores)
+    sample = first + jnp.asarray(inputs.lhs_sample_ids[name]).reshape(ids.shape)
+    row = partition * (spec.stack_vocab_size // grid.total) + ids
+    gain = jnp.asarray(inputs.lhs_gains[name]).reshape(ids.shape)
+    return _Items(*(jnp.where(there, array, 0).reshape(-1) for array in (row, sample, gain)),
+                  there.reshape(-1))
+
+
+def _place_of(spec: Any, grid: _Grid) -> tuple[int, int]:
+    """Return the first sample of a feature on a core of its stack, and how many they are."""
+    return (spec.id_transformation.row_offset // grid.total, spec.output_shape[0] // grid.total)
+
+
+def _unstack(activations: Mapping[str, Any], spec: Any, grid: _Grid) -> Any:
+    found = activations[spec.table_spec.stacked_table_spec.stack_name]
+    first, count = _place_of(spec, grid)
+    by_core = found.reshape(grid.total, -1, found.shape[-1])
+    part = by_core[:, first:first + count, :spec.output_shape[-1]]
+    return part.reshape(-1, part.shape[-1])
+
+
+def tpu_sparse_dense_matmul(
+        preprocessed_inputs: Any, embedding_variables: Mapping[str, Any], feature_specs: Any, *,
+        global_device_count: int, sharding_strategy: str = "MOD",
+        num_sc_per_device: int | None = None, enable_minibatching: bool = False,
+        perform_unstacking: bool = True, use_activation_unstack_primitive: bool = False) -> Any:
+    """Look rows up in stacked tables.
+
+    Parameters
+    ----------
+    preprocessed_inputs : PreprocessedInput
+        Of :func:`embeng.jax.preprocess_sparse_dense_matmul_input`, or of jax-tpu-embedding's.
+    embedding_variables : mapping of str to EmbeddingVariables
+        By stack: the table f32 ``[rows, width]``, in the order of its shards.
+    feature_specs : nested FeatureSpec
+        As for preprocessing.
+    global_device_count : int
+        Devices.
+    sharding_strategy : {"MOD"}
+        The only one.
+    num_sc_per_device : int
+        SparseCores of a device. There is none to be asked here, so it must be given.
+    enable_minibatching : bool
+        Whether the inputs were preprocessed with it.
+    perform_unstacking : bool
+        Return activations by feature; otherwise those of stacks.
+    use_activation_unstack_primitive : bool
+        Not used: the result is the same.
+
+    Returns
+    -------
+    nested jax.Array
+        f32 ``[samples, dim]`` in the structure of the specifications, or by stack.
+
+    Raises
+    ------
+    InvalidError
+        Stacks do not fit, or num_sc_per_device is missing.
+    NotSupportedError
+        A table is a shard of one device of several.
+    """
+    stacks = _stacks_of(jax.tree.leaves(feature_specs))
+    _check_call("tpu_sparse_dense_matmul", stacks, embedding_variables, num_sc_per_device,
+                sharding_strategy, preprocessed_inputs)
+    grid = _Grid(global_device_count, num_sc_per_device or 1)
+    activations = {}
+    for name, features in stacks.items():
+        spec = features[0].table_spec.stacked_table_spec
+        table = embedding_variables[name].table
+        _check_table(name, table, spec)
+        items = _decode(preprocessed_inputs, name, spec, grid, enable_minibatching)
+        found = jnp.zeros((spec.total_sample_count, table.shape[1]), table.dtype)
+        activations[name] = found.at[items.sample].add(items.gain[:, None] * table[items.row])
+    if not perform_unstacking:
+        return activations
+    return jax.tree.map(lambda spec: _unstack(activations, spec, grid), feature_specs)
+
+
+# -- updates
+
+
+def _sgd(rows: Any, slots: Any, g: Any, rate: Any) -> Any:
+    return rows - rate * g, ()
+
+
+def _adagrad(rows: Any, slots: Any, g: Any, rate: Any) -> Any:
+    accumulator = slots[0] + g * g
+    return rows - rate * g / jnp.sqrt(accumulator), (accumulator,)
+
+
+def _adam(rows: Any, slots: Any, g: Any, rate: Any, beta_1: Any, beta_2: Any, epsilon: Any) -> Any:
+    momentum = slots[0] + (1 - beta_1) * (g - slots[0])
+    velocity = slots[1] + (1 - beta_2) * (g * g - slots[1])
+    return rows - rate * momentum / (jnp.sqrt(velocity) + epsilon), (momentum, velocity)
+
+
+def _adagrad_momentum(rows: Any, slots: Any, g: Any, rate: Any, factor: Any, beta_2: Any,
+                      epsilon: Any, exponent: Any, nesterov: Any) -> Any:
+    squares = g * g
+    accumulator = jnp.where(beta_2 == 1, slots[0] + squares,
+                            beta_2 * slots[0] + (1 - beta_2) * squares)
+    scaled = jnp.power(accumulator + epsilon, -1 / exponent) * g
+    momentum = factor * slots[1] + scaled
+    update = jnp.where(nesterov, factor * momentum + scaled, momentum)
+    return rows - rate * update, (accumulator, momentum)
+
+
+def _ftrl(rows: Any, slots: Any, g: Any, rate: Any, power: Any, l1: Any, l2: Any, beta: Any,
+          multiply: bool = False) -> Any:
+    accumulator = slots[0] + g * g
+    new = jnp.power(accumulator, -power)
+    change = new - jnp.power(slots[0], -power)
+    scale = rate if multiply else 1.0
+    linear = slots[1] + scale * g - change * rows * (scale / rate)
+    threshold = scale * l1
+    numerator = jnp.clip(linear, -threshold, threshold) - linear
+    denominator = scale / rate * (new + beta) + 2 * scale * l2
+    return numerator / denominator, (accumulator, linear)
+
+
+def _laprop(rows: Any, slots: Any, g: Any, rate: Any, beta_1: Any, decay: Any, epsilon: Any) -> Any:
+    nu = decay * slots[1] + (1 - decay) * (g * g + epsilon)
+    mu = beta_1 * slots[0] + jnp.sqrt(1 - beta_1 ** 2) * g / jnp.sqrt(nu)
+    return rows - rate * mu, (mu, nu)
+
+
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "sgd": _sgd, "adagrad": _adagrad, "adam": _adam, "adagrad_momentum": _adagrad_momentum,
+    "ftrl": _ftrl, "laprop": _laprop}
+
+
+def _stack_gradients(gradients: list[Any], specs: list[Any], name: str, grid: _Grid) -> Any:
+    found = [(spec, gradient) for spec, gradient in zip(specs, gradients, strict=True)
+             if spec.table_spec.stacked_table_spec.stack_name == name]
+    found.sort(key=lambda pair: pair[0].id_transformation.row_offset)
+    width = found[0][0].table_spec.stacked_table_spec.stack_embedding_dim
+    parts = []
+    for spec, gradient in found:
+        array = jnp.asarray(gradient).reshape(-1, spec.table_spec.embedding_dim)
+        array = jnp.pad(array, ((0, 0), (0, width - array.shape[1])))
+        parts.append(array.reshape(grid.total, -1, width))
+    return jnp.concatenate(parts, 1).reshape(-1, width)
+
+
+def _find_formula(optimizer: Any, name: str) -> Callable[..., Any]:
+    kind = optimizer.short_name()
+    if kind not in FORMULAS:
+        raise NotSupportedError(f"stack {name}: the optimizer {kind!r} is a program of its own for "
+                                f"SparseCores; there are {', '.join(FORMULAS)}")
+    formula = FORMULAS[kind]
+    if kind == "ftrl" and optimizer.multiply_linear_by_learning_rate:
+        return lambda *arguments: formula(*arguments, multiply=True)
+    return formula
+
+
+def _update_stack(items: _Items, variables: Any, gradient: Any, formula: Callable[..., Any],
+                  settings: Any, limits: Any) -> Any:
+    """Return new variables: rows that no item touches stay as they are."""
+    leaves, structure = jax.tree.flatten(variables)
+    table, *slots = leaves
+    weighted = items.gain[:, None] * gradient[items.sample]
+    summed = jnp.zeros_like(table).at[items.row].add(weighted)
+    touched = jnp.zeros(table.shape[0], bool).at[items.row].max(items.there)[:, None]
+    rows, changed = formula(table, slots, summed, *settings)
+    if limits is not None:
+        rows = jnp.clip(rows, limits[0], limits[1])
+    new = [jnp.where(touched, after, before)
+           for before, after in zip(leaves, [rows, *changed], strict=True)]
+    return jax.tree.unflatten(structure, new)
+
+
+def tpu_sparse_dense_matmul_grad(
+        activation_gradients: Any, preprocessed_inputs: Any,
+        embedding_variables: Mapping[str, Any], feature_specs: Any, *,
+        global_device_count: int | None = None, sharding_strategy: str = "MOD", label: str = "",
+        step: Any = None, num_sc_per_device: int | None = None, enable_minibatching: bool = False,
+        perform_stacking: bool = True, use_gradient_stacking_primitive: bool = False,
+        embedding_var_limits: Mapping[str, tuple[float | None, float | None]] | None = None) -> Any:
+    """Update stacked tables by the gradients of their activations.
+
+    Parameters
+    ----------
+    activation_gradients : nested array_like
+        In the structure of the specifications, or by stack without `perform_stacking`.
+    preprocessed_inputs, embedding_variables, feature_specs, sharding_strategy, num_sc_per_device
+        As for :func:`tpu_sparse_dense_matmul`.
+    global_device_count : int, optional
+        Devices; 1 by default.
+    label : str
+        Not used.
+    step : int or jax.Array, optional
+        The number of the step, for rates and for Adam's correction.
+    enable_minibatching : bool
+        Whether the inputs were preprocessed with it.
+    perform_stacking : bool
+        Whether gradients come by feature.
+    use_gradient_stacking_primitive : bool
+        Not used: the result is the same.
+    embedding_var_limits : mapping of str to (float, float), optional
+        By stack the least and the greatest number of a row that is updated.
+
+    Returns
+    -------
+    mapping of str to EmbeddingVariables
+        New tables and slots, of the types that were given.
+
+    Raises
+    ------
+    NotSupportedError
+        An optimizer is a program of its own (F2A, custom ones), or a table is a shard.
+
+    Notes
+    -----
+    Formulas are those of the optimizers' specifications: ``get_hyperparameters(step)``.
+    """
+    specs = jax.tree.leaves(feature_specs)
+    stacks = _stacks_of(specs)
+    _check_call("tpu_sparse_dense_matmul_grad", stacks, embedding_variables, num_sc_per_device,
+                sharding_strategy, preprocessed_inputs)
+    grid = _Grid(global_device_count or 1, num_sc_per_device or 1)
+    given = None
+    if perform_stacking:
+        given = jax.tree.structure(feature_specs).flatten_up_to(activation_gradients)
+    updated = {}
+    for name, features in stacks.items():
+        spec = features[0].table_spec.stacked_table_spec
+        _check_table(name, embedding_variables[name].table, spec)
+        gradient = activation_gradients[name] if given is None else \
+            _stack_gradients(given, specs, name, grid)
+        items = _decode(preprocessed_inputs, name, spec, grid, enable_minibatching)
+        limits = embedding_var_limits.get(name) if embedding_var_limits else None
+        updated[name] = _update_stack(items, embedding_variables[name], gradient,
+                                      _find_formula(spec.optimizer, name),
+                                      spec.optimizer.get_hyperparameters(step), limits)
+    return updated
