@@ -82,7 +82,7 @@ class SparseDenseMatmulInputStats:
 class _Grid(NamedTuple):
     local: int
     devices: int
-    cores: int  # of a device
+    cores: int  # on each device
 
     @property
     def total(self) -> int:

@@ -24,7 +24,7 @@ class EmbeddingVariables(NamedTuple):
 
 
 class _Items(NamedTuple):
-    """What each place of the buffers of a stack stands for; gain 0 where it is padding."""
+    """The meaning of each place of the buffers of a stack; gain 0 where it is padding."""
 
     row: Any
     sample: Any
@@ -140,7 +140,7 @@ def tpu_sparse_dense_matmul(
     Parameters
     ----------
     preprocessed_inputs : PreprocessedInput
-        Of :func:`embeng.jax.preprocess_sparse_dense_matmul_input`, or of jax-tpu-embedding's.
+        The result of preprocessing, ours or jax-tpu-embedding's.
     embedding_variables : mapping of str to EmbeddingVariables
         By stack: the table f32 ``[rows, width]``, in the order of its shards.
     feature_specs : nested FeatureSpec
