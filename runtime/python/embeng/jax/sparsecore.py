@@ -2,8 +2,8 @@
 """The functional lookup and gradient of jax-tpu-embedding on a CPU, under their names.
 
 Tables are values of JAX, as there: they come in and go out, sharded over the SparseCores as its
-stacks are. Arrays hold all devices of the grid, as outside of shard_map; inside of it one device
-alone can be served, as rows of others would have to be fetched from there.
+stacks are. Arrays hold all devices of the grid, or inside of shard_map those of one: then rows of
+others are gathered over the mapped axes, and gradients are scattered back.
 """
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -35,6 +35,8 @@ class _Items(NamedTuple):
 class _Grid(NamedTuple):
     devices: int
     cores: int
+    here: int  # devices whose arrays these are: all, or one
+    axes: tuple[str, ...]  # over which the others are
 
     @property
     def total(self) -> int:
@@ -64,11 +66,27 @@ def _check_call(name: str, stacks: Mapping[str, Any], variables: Mapping[str, An
                                f"have the stacks {', '.join(sorted(stacks))}")
 
 
-def _check_table(name: str, table: Any, spec: Any) -> None:
-    if table.shape[0] != spec.stack_vocab_size:
-        raise NotSupportedError(
-            f"stack {name}: the table has {table.shape[0]} rows of {spec.stack_vocab_size}: rows "
-            "of other devices are not to be had; call this outside of shard_map, with whole tables")
+def _find_grid(name: str, table: Any, spec: Any, devices: int, cores: int) -> _Grid:
+    """Return the grid as the arrays of a stack show it: whole, or one device's part."""
+    if table.shape[0] == spec.stack_vocab_size:
+        return _Grid(devices, cores, devices, ())
+    axes = tuple(jax.sharding.get_abstract_mesh().manual_axes)
+    if axes and table.shape[0] * devices == spec.stack_vocab_size:
+        return _Grid(devices, cores, 1, axes)
+    raise InvalidError(f"stack {name}: the table has {table.shape[0]} rows, the stack "
+                       f"{spec.stack_vocab_size} on {devices} devices; give whole tables, or "
+                       "those of one device inside of shard_map")
+
+
+def _gather(array: Any, grid: _Grid) -> Any:
+    return jax.lax.all_gather(array, grid.axes, axis=0, tiled=True) if grid.axes else array
+
+
+def _scatter(array: Any, grid: _Grid) -> Any:
+    """Sum over devices, and return the part of this one."""
+    if not grid.axes:
+        return array
+    return jax.lax.psum_scatter(array, grid.axes, scatter_dimension=0, tiled=True)
 
 
 def _find_items(ends: Any, places: Any) -> tuple[Any, Any]:
@@ -96,20 +114,20 @@ def _decode_by_core(pointers: Any, size: int, grid: _Grid) -> tuple[Any, Any, An
     places = jnp.arange(size // grid.cores)
     at, there = jax.vmap(lambda row: _find_items(row, places))(ends)
     core = jnp.repeat(jnp.arange(grid.cores), len(places))[None]
-    return core, at.reshape(grid.devices, -1), there.reshape(grid.devices, -1)
+    return core, at.reshape(grid.here, -1), there.reshape(grid.here, -1)
 
 
 def _decode(inputs: Any, name: str, spec: Any, grid: _Grid, minibatching: bool) -> _Items:
-    """Return what each item of all devices stands for, in the order of the buffers."""
-    ids = jnp.asarray(inputs.lhs_embedding_ids[name]).reshape(grid.devices, -1)
-    pointers = jnp.asarray(inputs.lhs_row_pointers[name]).reshape(grid.devices, -1)
+    """Return what each item of the devices here stands for, in the order of the buffers."""
+    ids = jnp.asarray(inputs.lhs_embedding_ids[name]).reshape(grid.here, -1)
+    pointers = jnp.asarray(inputs.lhs_row_pointers[name]).reshape(grid.here, -1)
     if minibatching:
         count = jnp.asarray(inputs.num_minibatches).reshape(-1)[0]
         core, partition, there = _decode_whole(pointers, ids.shape[1], grid, count)
     else:
         core, partition, there = _decode_by_core(pointers, ids.shape[1], grid)
     samples = spec.total_sample_count // grid.devices
-    first = jnp.arange(grid.devices)[:, None] * samples + core * (samples // grid.cores)
+    first = jnp.arange(grid.here)[:, None] * samples + core * (samples // grid.cores)
     sample = first + jnp.asarray(inputs.lhs_sample_ids[name]).reshape(ids.shape)
     row = partition * (spec.stack_vocab_size // grid.total) + ids
     gain = jnp.asarray(inputs.lhs_gains[name]).reshape(ids.shape)
@@ -122,10 +140,11 @@ def _place_of(spec: Any, grid: _Grid) -> tuple[int, int]:
     return (spec.id_transformation.row_offset // grid.total, spec.output_shape[0] // grid.total)
 
 
-def _unstack(activations: Mapping[str, Any], spec: Any, grid: _Grid) -> Any:
-    found = activations[spec.table_spec.stacked_table_spec.stack_name]
+def _unstack(activations: Mapping[str, Any], spec: Any, grids: Mapping[str, _Grid]) -> Any:
+    name = spec.table_spec.stacked_table_spec.stack_name
+    found, grid = activations[name], grids[name]
     first, count = _place_of(spec, grid)
-    by_core = found.reshape(grid.total, -1, found.shape[-1])
+    by_core = found.reshape(grid.here * grid.cores, -1, found.shape[-1])
     part = by_core[:, first:first + count, :spec.output_shape[-1]]
     return part.reshape(-1, part.shape[-1])
 
@@ -166,25 +185,27 @@ def tpu_sparse_dense_matmul(
     Raises
     ------
     InvalidError
-        Stacks do not fit, or num_sc_per_device is missing.
+        Stacks or rows of tables do not fit, or num_sc_per_device is missing.
     NotSupportedError
-        A table is a shard of one device of several.
+        The sharding strategy is another one.
     """
     stacks = _stacks_of(jax.tree.leaves(feature_specs))
     _check_call("tpu_sparse_dense_matmul", stacks, embedding_variables, num_sc_per_device,
                 sharding_strategy, preprocessed_inputs)
-    grid = _Grid(global_device_count, num_sc_per_device or 1)
-    activations = {}
+    activations, grids = {}, {}
     for name, features in stacks.items():
         spec = features[0].table_spec.stacked_table_spec
         table = embedding_variables[name].table
-        _check_table(name, table, spec)
+        grid = _find_grid(name, table, spec, global_device_count, num_sc_per_device or 1)
         items = _decode(preprocessed_inputs, name, spec, grid, enable_minibatching)
-        found = jnp.zeros((spec.total_sample_count, table.shape[1]), table.dtype)
-        activations[name] = found.at[items.sample].add(items.gain[:, None] * table[items.row])
+        samples = spec.total_sample_count // grid.devices * grid.here
+        rows = _gather(table, grid)[items.row]
+        found = jnp.zeros((samples, table.shape[1]), table.dtype)
+        activations[name] = found.at[items.sample].add(items.gain[:, None] * rows)
+        grids[name] = grid
     if not perform_unstacking:
         return activations
-    return jax.tree.map(lambda spec: _unstack(activations, spec, grid), feature_specs)
+    return jax.tree.map(lambda spec: _unstack(activations, spec, grids), feature_specs)
 
 
 # -- updates
@@ -249,7 +270,7 @@ def _stack_gradients(gradients: list[Any], specs: list[Any], name: str, grid: _G
     for spec, gradient in found:
         array = jnp.asarray(gradient).reshape(-1, spec.table_spec.embedding_dim)
         array = jnp.pad(array, ((0, 0), (0, width - array.shape[1])))
-        parts.append(array.reshape(grid.total, -1, width))
+        parts.append(array.reshape(grid.here * grid.cores, -1, width))
     return jnp.concatenate(parts, 1).reshape(-1, width)
 
 
@@ -265,13 +286,15 @@ def _find_formula(optimizer: Any, name: str) -> Callable[..., Any]:
 
 
 def _update_stack(items: _Items, variables: Any, gradient: Any, formula: Callable[..., Any],
-                  settings: Any, limits: Any) -> Any:
+                  settings: Any, limits: Any, grid: _Grid) -> Any:
     """Return new variables: rows that no item touches stay as they are."""
     leaves, structure = jax.tree.flatten(variables)
     table, *slots = leaves
     weighted = items.gain[:, None] * gradient[items.sample]
-    summed = jnp.zeros_like(table).at[items.row].add(weighted)
-    touched = jnp.zeros(table.shape[0], bool).at[items.row].max(items.there)[:, None]
+    height = table.shape[0] * (grid.devices // grid.here)
+    summed = jnp.zeros((height, table.shape[1]), table.dtype).at[items.row].add(weighted)
+    counted = jnp.zeros(height, jnp.int32).at[items.row].add(items.there.astype(jnp.int32))
+    summed, touched = _scatter(summed, grid), _scatter(counted, grid)[:, None] > 0
     rows, changed = formula(table, slots, summed, *settings)
     if limits is not None:
         rows = jnp.clip(rows, limits[0], limits[1])
@@ -318,7 +341,7 @@ def tpu_sparse_dense_matmul_grad(
     Raises
     ------
     NotSupportedError
-        An optimizer is a program of its own (F2A, custom ones), or a table is a shard.
+        An optimizer is a program of its own (F2A, custom ones).
 
     Notes
     -----
@@ -328,19 +351,19 @@ def tpu_sparse_dense_matmul_grad(
     stacks = _stacks_of(specs)
     _check_call("tpu_sparse_dense_matmul_grad", stacks, embedding_variables, num_sc_per_device,
                 sharding_strategy, preprocessed_inputs)
-    grid = _Grid(global_device_count or 1, num_sc_per_device or 1)
+    devices, cores = global_device_count or 1, num_sc_per_device or 1
     given = None
     if perform_stacking:
         given = jax.tree.structure(feature_specs).flatten_up_to(activation_gradients)
     updated = {}
     for name, features in stacks.items():
         spec = features[0].table_spec.stacked_table_spec
-        _check_table(name, embedding_variables[name].table, spec)
+        grid = _find_grid(name, embedding_variables[name].table, spec, devices, cores)
         gradient = activation_gradients[name] if given is None else \
             _stack_gradients(given, specs, name, grid)
         items = _decode(preprocessed_inputs, name, spec, grid, enable_minibatching)
         limits = embedding_var_limits.get(name) if embedding_var_limits else None
         updated[name] = _update_stack(items, embedding_variables[name], gradient,
                                       _find_formula(spec.optimizer, name),
-                                      spec.optimizer.get_hyperparameters(step), limits)
+                                      spec.optimizer.get_hyperparameters(step), limits, grid)
     return updated

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Partitioned batches, functional lookups and gradients under the names of jax-tpu-embedding."""
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax_peers  # noqa: F401
 import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax.sharding import Mesh, PartitionSpec
 from sparsecore_specs import (Case, factors_of, make_case, make_optimizer, row_in_stack,
                               stack_tables)
 
@@ -157,6 +160,33 @@ def test_gradients_update_the_rows_that_were_looked_up(kind: str, grid: tuple[in
         assert (numpy.asarray(got)[~touched] == before[~touched]).all()
 
 
+def test_devices_of_shard_map_have_a_part_each(rng: Any) -> None:
+    case = make_case(rng, 2, 2, "mean", tables=3)
+    mesh = Mesh(numpy.array(jax.devices()[:2]), ("x",))
+    spec = PartitionSpec("x")
+    variables = {"stack": EmbeddingVariables(jnp.asarray(stack_tables(case)), ())}
+    inputs, _ = preprocess(case)
+    arguments = {"global_device_count": 2, "num_sc_per_device": 2}
+    gradients = {name: rng.normal(size=one.output_shape).astype(numpy.float32)
+                 for name, one in case.specs.items()}
+
+    def run(inputs: Any, variables: Any) -> Any:
+        return embeng.jax.tpu_sparse_dense_matmul(inputs, variables, case.specs, **arguments)
+
+    def update(gradients: Any, inputs: Any, variables: Any) -> Any:
+        return embeng.jax.tpu_sparse_dense_matmul_grad(gradients, inputs, variables, case.specs,
+                                                       **arguments)
+
+    shared = partial(jax.shard_map, mesh=mesh, out_specs=spec, check_vma=False)
+    found = jax.jit(shared(run, in_specs=(spec, spec)))(inputs, variables)
+    for name, wanted in run(inputs, variables).items():
+        numpy.testing.assert_allclose(found[name], wanted, rtol=1e-6)
+    changed = jax.jit(shared(update, in_specs=(spec, spec, spec)))(gradients, inputs, variables)
+    whole = update(gradients, inputs, variables)
+    numpy.testing.assert_allclose(changed["stack"].table, whole["stack"].table, rtol=1e-5,
+                                  atol=1e-6)
+
+
 def test_limits_of_variables_hold_for_rows_that_are_updated(rng: Any) -> None:
     case = make_case(rng, 1, 2)
     table = stack_tables(case)
@@ -204,8 +234,8 @@ def test_lookups_of_shards_and_of_other_stacks_are_refused(rng: Any) -> None:
     table = stack_tables(case)
     inputs, _ = preprocess(case)
     for variables, kind, text in (
-            ({"stack": EmbeddingVariables(table[:len(table) // 2], ())}, embeng.NotSupportedError,
-             "rows of other devices"),
+            ({"stack": EmbeddingVariables(table[:len(table) // 2], ())}, embeng.InvalidError,
+             "those of one device inside of shard_map"),
             ({"other": EmbeddingVariables(table, ())}, embeng.InvalidError,
              "embedding_variables are of other")):
         with pytest.raises(kind, match=text):
