@@ -145,7 +145,8 @@ def checks(wheel):
     # A busy machine is no reason to fail: the limit is for one that is not.
     yield f"import embeng takes {took:.0f} ms, of {IMPORT_MS}", took <= 3 * IMPORT_MS
     for what, command in (
-            ("mypy --strict", [python, "-m", "mypy", "--strict", "--no-incremental", package]),
+            ("mypy --strict", [python, "-m", "mypy", "--strict", "--no-incremental", "--config-file",
+                               os.path.join(TOP, "pyproject.toml"), package]),
             ("pyright", [python, "-m", "pyright", "--pythonpath", python, package]),
             ("stubtest", [python, "-m", "mypy.stubtest", "embeng._core"])):
         done = subprocess.run(command, cwd=ROOM, check=False, text=True,
