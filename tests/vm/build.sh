@@ -27,6 +27,17 @@ build_modules()
 	kernel_make "$headers" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
 }
 
+# build_twin TREE NAME OTHER: build/kmod-OTHER is made anew, as a copy of build/kmod-NAME in which make
+# finds everything up to date. In what make notes of files, their names are absolute.
+build_twin()
+{
+	from=$1/build/kmod-$2 to=$1/build/kmod-$3
+	rm -rf "$to"
+	cp -a "$from" "$to" &&
+		find "$to" \( -name '*.cmd' -o -name '*.mod' -o -name modules.order \) \
+			-exec sed -i "s|$from/|$to/|g" {} +
+}
+
 # Modules as tests/kmod builds them, so that nothing is compiled twice.
 build_all()
 {
