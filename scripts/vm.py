@@ -68,13 +68,13 @@ CARRIED = {"chaos": ("tests/vm/chaos.sh", "tests/vm/tap.sh", "build/tests/vm/vm-
 WRAPPERS = ("debug",)
 SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
 KERNELS = ["stock", "newest"]
-# A script waits half of its time, so that three machines share two processors.
-JOBS = 3
+# A script waits more than half of its time, so that four machines share two processors.
+JOBS = 4
 MACHINE_GIB = 1.5  # memory that one virtual machine takes: its own, and QEMU's beside it
 # make check runs these on the newest kernel: the driver, the emulator, and the rule for its node.
 ON_NEWEST = ["driver", "emulator", "udev"]
 # These take longest and start first, so that no processor idles beside the last one.
-LONGEST = ["driver", "accel", "hostile"]
+LONGEST = ["driver", "emulator", "accel", "chaos"]
 # The kernel's own words for what must not happen on its account.
 COMPLAINT = re.compile(r"\] (?:WARNING: |BUG: |kernel BUG |Oops|-+\[ cut here).*")
 PLAN = re.compile(r"^1\.\.(\d+)$", re.M)
@@ -191,23 +191,33 @@ def on_host(kernel, script, *arguments):
                   os.path.join(folder_of(kernel), script + ".tap"))
 
 
-def run_pooled(kernels, jobs, sample=False):
-    """The scripts of {kernel: (rows, names of scripts, names of those of the host)}, so many machines
-    at a time, whatever their kernel: {(kernel, row or None, script): Result}. @sample: of what is
-    long, a part."""
-    machines = [(kernel, row, name) for kernel, (rows, names, _) in kernels.items()
-                for row in rows for name in names if name not in ROWS[row].without]
-    machines.sort(key=lambda m: LONGEST.index(m[2]) if m[2] in LONGEST else len(LONGEST))
+class Plan(NamedTuple):
+    """Scripts that run on one kernel."""
+    rows: list
+    names: list  # scripts in machines
+    beside: tuple = ()  # scripts of the host, which take a machine's place
+    before: tuple = ()  # scripts of the host that end before the kernel's machines begin
+
+
+def run_pooled(plans, jobs, sample=False):
+    """Runs a plan of each kernel, the machines of a later one beside those of an earlier one, so many
+    at a time: {(kernel, row or None, script): Result}. @sample: of what is long, a part."""
+    running, results = {}, {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        running = {what: pool.submit(run, *what, sample) for what in machines}
-        running |= {(kernel, None, name): pool.submit(on_host, kernel, name)
-                    for kernel, (_, _, beside) in kernels.items() for name in beside}
-        return {what: future.result() for what, future in running.items()}
+        for kernel, plan in plans.items():
+            results |= {(kernel, None, name): on_host(kernel, name) for name in plan.before}
+            machines = [(kernel, row, name) for row in plan.rows for name in plan.names
+                        if name not in ROWS[row].without]
+            machines.sort(key=lambda m: LONGEST.index(m[2]) if m[2] in LONGEST else len(LONGEST))
+            running |= {what: pool.submit(run, *what, sample) for what in machines}
+            running |= {(kernel, None, name): pool.submit(on_host, kernel, name)
+                        for name in plan.beside}
+        return results | {what: future.result() for what, future in running.items()}
 
 
 def run_all(kernel, rows, names, jobs, beside=()):
     """run_pooled() of one kernel: {(row or None, script): Result}."""
-    results = run_pooled({kernel: (rows, names, beside)}, jobs)
+    results = run_pooled({kernel: Plan(rows, names, tuple(beside))}, jobs)
     return {(row, name): result for (_, row, name), result in results.items()}
 
 
@@ -250,7 +260,7 @@ def jobs_for(wanted):
     """As many machines at a time as there is memory for; fewer than wanted are told of."""
     with open("/proc/meminfo", encoding="ascii") as file:
         free = int(re.search(r"MemAvailable: *(\d+)", file.read()).group(1)) / 2**20
-    jobs = max(1, min(wanted, len(os.sched_getaffinity(0)) + 1, int(free / MACHINE_GIB)))
+    jobs = max(1, min(wanted, 2 * len(os.sched_getaffinity(0)), int(free / MACHINE_GIB)))
     if jobs < wanted:
         print(f"vm.py: {jobs} virtual machine at a time, not {wanted}: {free:.1f} GiB of memory "
               f"are free, {len(os.sched_getaffinity(0))} processors", flush=True)
@@ -259,12 +269,12 @@ def jobs_for(wanted):
 
 def stage():
     """For make check, on one kind of BAR: everything once on the stock kernel, and a few scripts
-    on the newest."""
+    on the newest, whose modules are built while those of the other are checked."""
     first, jobs = next(iter(ROWS)), jobs_for(JOBS)
-    total = modules("stock", [], [])
-    results = run_pooled({"stock": ([first], scripts(), ["machine"]),
-                          "newest": ([first], ON_NEWEST, [])}, jobs, True)
-    return total.plus(total_of(results))
+    return total_of(run_pooled({
+        "newest": Plan([first], ON_NEWEST),
+        "stock": Plan([first], scripts(), ("machine", "install"), ("static",)),
+    }, jobs, True))
 
 
 def arguments():

@@ -8,6 +8,7 @@ set -u
 kernel=$1
 top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/tests/vm/kernel.sh"
+. "$top/tests/vm/build.sh"
 . "$top/tests/vm/tap.sh"
 trap 'rm -rf "$folder"' EXIT
 kernel_named "$kernel" || exit 1
@@ -22,10 +23,12 @@ installed_kernel()
 			"$kernel_modules/lib/modules/$kernel_release"/modules.builtin* "$modules/"
 }
 
-# W=1: what static.sh has built is up to date.
+# W=1: what static.sh has built is up to date. Machines that start meanwhile wait, since they look
+# for something to build, too.
 make_()
 {
-	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" W=1 KDIR="$kernel_headers" DESTDIR="$stage" "$@"
+	build_alone "$top" "$kernel_release" env -u MAKEFLAGS -u MAKELEVEL make -C "$top" W=1 \
+		KDIR="$kernel_headers" DESTDIR="$stage" "$@"
 }
 
 # From the tree on, wherever the build of the modules goes to.

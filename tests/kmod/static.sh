@@ -18,10 +18,14 @@ kernel_named "$kernel" || exit 1
 # meanwhile wait.
 modules_build()
 {
-	(flock 9 && rm -rf "$top/build/kmod-$kernel_release" &&
-		build_modules "$top" "$kernel_release" "$kernel_headers" \
-			W=1 C=2 CHECK="$top/tests/kmod/sparse") 9<"$top/tests/vm/run" \
-		>"$folder/build" 2>&1 || { tail -n 40 "$folder/build"; return 1; }
+	build_alone "$top" "$kernel_release" build_anew >"$folder/build" 2>&1 ||
+		{ tail -n 40 "$folder/build"; return 1; }
+}
+
+build_anew()
+{
+	rm -rf "$top/build/kmod-$kernel_release" && build_modules "$top" "$kernel_release" \
+		"$kernel_headers" W=1 C=2 CHECK="$top/tests/kmod/sparse"
 }
 
 silently()

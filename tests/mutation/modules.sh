@@ -15,15 +15,16 @@ folder=$2
 kernel_named stock
 work=$top/build/kmod-mutated
 
-# Machines that start meanwhile wait.
-(
-	flock 9
-	build_modules "$top" "$kernel_release" "$kernel_headers" W=1 >"$folder/build.log" 2>&1 || {
-		tail -n 40 "$folder/build.log"
-		exit 1
-	}
-	build_twin "$top" "$kernel_release" mutated
-) 9<"$top/tests/vm/run"
+copy_of_the_build()
+{
+	build_modules "$top" "$kernel_release" "$kernel_headers" W=1 &&
+		build_twin "$top" "$kernel_release" mutated
+}
+
+build_alone "$top" "$kernel_release" copy_of_the_build >"$folder/build.log" 2>&1 || {
+	tail -n 40 "$folder/build.log"
+	exit 1
+}
 while read -r id module files; do
 	for file in $files; do
 		cp "$folder/$id/$file" "$work/$file"

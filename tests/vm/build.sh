@@ -27,6 +27,16 @@ build_modules()
 	kernel_make "$headers" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
 }
 
+# build_alone TREE NAME COMMAND...: runs it while nobody else builds, copies or looks at
+# build/kmod-NAME by this function
+build_alone()
+(
+	lock=$1/build/kmod-$2.lock
+	shift 2
+	mkdir -p "${lock%/*}"
+	(flock 9 && "$@") 9>"$lock"
+)
+
 # build_twin TREE NAME OTHER: build/kmod-OTHER is made anew, as a copy of build/kmod-NAME in which make
 # finds everything up to date. In what make notes of files, their names are absolute.
 build_twin()
@@ -38,12 +48,17 @@ build_twin()
 			-exec sed -i "s|$from/|$to/|g" {} +
 }
 
-# Modules as tests/kmod builds them, so that nothing is compiled twice.
-build_all()
+build_programs()
 {
 	[ -f "$1/build/build.ninja" ] || meson setup "$1/build" "$1" || return 1
-	ninja -C "$1/build" || return 1
-	[ ! -f "$1/kmod/Kbuild" ] || build_modules "$@" W=1
+	ninja -C "$1/build"
+}
+
+# build_loadable TREE NAME HEADERS: the modules as tests/kmod builds them, so that nothing is compiled
+# twice; machines of one kernel that start together build them once
+build_loadable()
+{
+	[ ! -f "$1/kmod/Kbuild" ] || build_alone "$1" "$2" build_modules "$@" W=1
 }
 
 # Shell commands that load the modules in the machine: the emulator, then the driver.
