@@ -17,11 +17,13 @@
 from .embedding import Embedding, EmbeddingState
 from .errors import find_error, raising
 from .preprocessing import (PreprocessedInput, SparseDenseMatmulInput, SparseDenseMatmulInputStats,
-                            preprocess_sparse_dense_matmul_input)
+                            preprocess_sparse_dense_matmul_input,
+                            preprocess_sparse_dense_matmul_input_from_sparse_tensor)
 from .sparsecore import (EmbeddingVariables, tpu_sparse_dense_matmul,
                          tpu_sparse_dense_matmul_grad)
 
 __all__ = ["Embedding", "EmbeddingState", "EmbeddingVariables", "PreprocessedInput",
            "SparseDenseMatmulInput", "SparseDenseMatmulInputStats", "find_error",
-           "preprocess_sparse_dense_matmul_input", "raising", "tpu_sparse_dense_matmul",
+           "preprocess_sparse_dense_matmul_input",
+           "preprocess_sparse_dense_matmul_input_from_sparse_tensor", "raising", "tpu_sparse_dense_matmul",
            "tpu_sparse_dense_matmul_grad"]

@@ -162,7 +162,7 @@ def save_stacks(path: str | PathLike[str], stacks: Mapping[str, EmbeddingVariabl
     path : path
         A folder that is not there yet.
     stacks : mapping of str to EmbeddingVariables
-        Of :func:`export_stacks`.
+        The result of :func:`export_stacks`.
     """
     import orbax.checkpoint
 

@@ -142,23 +142,31 @@ def _flatten_ids(array: Any, name: str, what: str, dtype: Any) -> tuple[Any, Any
     return numpy.ascontiguousarray(values, dtype), lengths
 
 
+def _change_of(spec: Any) -> Any:
+    """Return how ids of a feature become rows of its stack, or None."""
+    if hasattr(spec, "_id_transformation"):
+        return spec._id_transformation  # the public one raises where there is none
+    return spec.id_transformation
+
+
 def _transform_ids(ids: Any, spec: Any, grid: _Grid) -> Any:
     """Return the rows of the stack: tables are rotated over the cores, and stand behind others."""
-    change = spec.id_transformation
+    change = _change_of(spec)
     if change is None:
         return ids
     total = grid.total
     return (ids + change.col_shift) % total + ids // total * total + change.col_offset
 
 
-def _read_feature(spec: Any, ids: Any, weights: Any, grid: _Grid) -> _Part:
+def _read_feature(spec: Any, ids: Any, weights: Any, grid: _Grid, check: bool) -> _Part:
     values, lengths = _flatten_ids(ids, spec.name, "ids", numpy.int64)
-    rows = spec.table_spec.vocabulary_size
+    table = spec.table_spec
+    rows = table.vocabulary_size if check else table.stacked_table_spec.stack_vocab_size
     outside = numpy.flatnonzero((values < 0) | (values >= rows))
     if len(outside):
         sample = int(numpy.searchsorted(numpy.cumsum(lengths), outside[0], "right"))
         raise InvalidError(f"feature {spec.name}, sample {sample}: id {values[outside[0]]} is "
-                           f"outside table {spec.table_spec.name}, which has rows 0 to {rows - 1}")
+                           f"outside table {table.name}, which has rows 0 to {rows - 1}")
     found = None
     if weights is not None:
         found, widths = _flatten_ids(weights, spec.name, "weights", numpy.float32)
@@ -233,7 +241,7 @@ def _group_specs(specs: Sequence[Any]) -> dict[str, list[int]]:
         stacks.setdefault(spec.table_spec.setting_in_stack.stack_name, []).append(number)
 
     def place(number: int) -> int:
-        change = specs[number].id_transformation
+        change = _change_of(specs[number])
         return 0 if change is None else int(change.row_offset)
 
     return {name: sorted(stacks[name], key=place) for name in sorted(stacks)}
@@ -314,13 +322,25 @@ def _sum_stats(done: dict[str, list[_Device]]) -> SparseDenseMatmulInputStats:
     return stats
 
 
-def _check_call(cores: int | None, strategy: str, minibatching: bool, reduce: Any,
-                grid: tuple[int, int]) -> None:
+def _check_counts(local: int, devices: int, cores: int | None) -> None:
     if cores is None:
         raise InvalidError("num_sc_per_device: there is no SparseCore here to be asked; give it")
-    if strategy.upper() != "MOD":
-        raise NotSupportedError(f"sharding_strategy {strategy!r}: there is 'MOD' alone")
-    if reduce is not None or (minibatching and grid[0] < grid[1]):
+    for name, count in (("local_device_count", local), ("global_device_count", devices),
+                        ("num_sc_per_device", cores)):
+        if count < 1:
+            raise InvalidError(f"{name} must be greater than 0, and is {count}")
+    if devices < local:
+        raise InvalidError(f"global_device_count must be greater than or equal to "
+                           f"local_device_count; they are {devices} and {local}")
+    total = devices * cores
+    if total & (total - 1):
+        raise InvalidError(f"the SparseCores of all devices, {total}, must be a power of 2")
+
+
+def _check_options(strategy: Any, minibatching: bool, reduce: Any, alone: bool) -> None:
+    if str(strategy).upper() != "MOD":
+        raise InvalidError(f"sharding_strategy {strategy!r}: there is 'MOD' alone")
+    if reduce is not None or (minibatching and not alone):
         raise NotSupportedError("minibatching over several hosts needs their all-reduce, which is "
                                 "not here: local_device_count must be global_device_count")
 
@@ -340,7 +360,7 @@ def preprocess_sparse_dense_matmul_input(
         global_device_count: int, *, num_sc_per_device: int | None = None,
         sharding_strategy: str = "MOD", has_leading_dimension: bool = False,
         allow_id_dropping: bool = False, batch_number: int = 0, enable_minibatching: bool = False,
-        all_reduce_interface: Any = None) -> tuple[
+        all_reduce_interface: Any = None, check_tables: bool = True) -> tuple[
             PreprocessedInput, SparseDenseMatmulInputStats]:
     """Partition a batch over the SparseCores of devices, as jax-tpu-embedding's function does.
 
@@ -368,6 +388,9 @@ def preprocess_sparse_dense_matmul_input(
         Make minibatches of what is beyond the limits.
     all_reduce_interface : None
         There is none.
+    check_tables : bool
+        Refuse ids outside of their table. Without it, as in jax-tpu-embedding, an id up to the
+        stack's last row is taken, and reads padding or a row of another table.
 
     Returns
     -------
@@ -387,14 +410,17 @@ def preprocess_sparse_dense_matmul_input(
     -----
     Thread-safe. Nothing of the batch is kept.
     """
-    _check_call(num_sc_per_device, sharding_strategy, enable_minibatching, all_reduce_interface,
-                (local_device_count, global_device_count))
+    _check_counts(local_device_count, global_device_count, num_sc_per_device)
+    _check_options(sharding_strategy, enable_minibatching, all_reduce_interface,
+                   local_device_count == global_device_count)
     grid = _Grid(local_device_count, global_device_count, num_sc_per_device or 1)
     specs = jax.tree.leaves(feature_specs)
+    if not specs:
+        raise InvalidError("input_batches cannot be empty: no feature is specified")
     given = _flatten_like(feature_specs, features, "features")
     weights = [None] * len(given) if features_weights is None else \
         _flatten_like(feature_specs, features_weights, "features_weights")
-    parts = [_read_feature(spec, ids, w, grid)
+    parts = [_read_feature(spec, ids, w, grid, check_tables)
              for spec, ids, w in zip(specs, given, weights, strict=True)]
     done = _run_stacks(specs, parts, grid, enable_minibatching, allow_id_dropping)
     arrays = [{name: _join_devices(devices, which, has_leading_dimension)
@@ -403,3 +429,82 @@ def preprocess_sparse_dense_matmul_input(
     minibatches = numpy.full((local_device_count, 1) if has_leading_dimension
                              else local_device_count, count)
     return (PreprocessedInput(SparseDenseMatmulInput(*arrays), minibatches), _sum_stats(done))
+
+
+def rows_of_coordinates(indices: Any, values: Any, dense_shape: Any) -> Any:
+    """Return the ids of a sparse matrix as an array of arrays, one for each sample.
+
+    Parameters
+    ----------
+    indices : array_like of int64
+        ``[ids, 2]``: the sample of each id, which never falls, and its place there.
+    values : array_like of int
+        ``[ids]``.
+    dense_shape : sequence of int
+        Samples, and the most ids of one.
+    """
+    samples = numpy.asarray(indices).reshape(-1, 2)[:, 0]
+    if len(samples) and (numpy.diff(samples) < 0).any():
+        raise InvalidError("indices: samples fall; sort them")
+    bounds = numpy.searchsorted(samples, numpy.arange(int(dense_shape[0]) + 1))
+    values = numpy.asarray(values)
+    rows = numpy.empty(int(dense_shape[0]), object)
+    for sample in range(len(rows)):
+        rows[sample] = values[bounds[sample]:bounds[sample + 1]]
+    return rows
+
+
+def preprocess_sparse_dense_matmul_input_from_sparse_tensor(
+        indices: Any, values: Any, dense_shapes: Any, feature_specs: Any, local_device_count: int,
+        global_device_count: int, **options: Any) -> tuple[
+            PreprocessedInput, SparseDenseMatmulInputStats]:
+    """Partition a batch of sparse matrices; every weight is 1.
+
+    Parameters
+    ----------
+    indices, values, dense_shapes : nested array_like
+        In the structure of the specifications, as for :func:`rows_of_coordinates`.
+    feature_specs, local_device_count, global_device_count, **options
+        As for :func:`preprocess_sparse_dense_matmul_input`.
+
+    Returns
+    -------
+    PreprocessedInput, SparseDenseMatmulInputStats
+        As of that function.
+    """
+    parts = [_flatten_like(feature_specs, given, what) for given, what in (
+        (indices, "indices"), (values, "values"), (dense_shapes, "dense_shapes"))]
+    structure = jax.tree.structure(feature_specs)
+    features = [rows_of_coordinates(*one) for one in zip(*parts, strict=True)]
+    return preprocess_sparse_dense_matmul_input(
+        jax.tree.unflatten(structure, features), None, feature_specs, local_device_count,
+        global_device_count, **options)
+
+
+def compute_row_pointers_size_per_device(global_device_count: int, num_sc_per_device: int,
+                                         enable_minibatching: bool = False) -> int:
+    """Return how many row pointers a device has."""
+    total = global_device_count * num_sc_per_device
+    return max(total, LANES) * num_sc_per_device * (BUCKETS if enable_minibatching else 1)
+
+
+def compute_theoretical_max_coo_buffer_size(max_ids_per_partition: int, global_device_count: int,
+                                            num_sc_per_device: int,
+                                            enable_minibatching: bool = False) -> int:
+    """Return the items of a device's buffer that holds every partition within its limit."""
+    rounded = -(-max_ids_per_partition // LANES) * LANES
+    return (rounded * global_device_count * num_sc_per_device ** 2
+            * (BUCKETS if enable_minibatching else 1))
+
+
+def compute_coo_buffer_size_per_device(feature_specs: Any, global_device_count: int,
+                                       num_sc_per_device: int,
+                                       enable_minibatching: bool = False) -> dict[str, int]:
+    """Return the items of a device's buffer by stack: what is suggested, or the largest."""
+    found: dict[str, int] = {}
+    for spec in jax.tree.leaves(feature_specs):
+        limits = _read_limits(spec, num_sc_per_device)
+        most = compute_theoretical_max_coo_buffer_size(
+            limits.max_ids, global_device_count, num_sc_per_device, enable_minibatching)
+        found[spec.table_spec.setting_in_stack.stack_name] = limits.buffer_size or most
+    return found

@@ -5,6 +5,7 @@ Tables are values of JAX, as there: they come in and go out, sharded over the Sp
 stacks are. Arrays hold all devices of the grid, or inside of shard_map those of one: then rows of
 others are gathered over the mapped axes, and gradients are scattered back.
 """
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -66,16 +67,34 @@ def _check_call(name: str, stacks: Mapping[str, Any], variables: Mapping[str, An
                                f"have the stacks {', '.join(sorted(stacks))}")
 
 
-def _find_grid(name: str, table: Any, spec: Any, devices: int, cores: int) -> _Grid:
-    """Return the grid as the arrays of a stack show it: whole, or one device's part."""
-    if table.shape[0] == spec.stack_vocab_size:
-        return _Grid(devices, cores, devices, ())
-    axes = tuple(jax.sharding.get_abstract_mesh().manual_axes)
-    if axes and table.shape[0] * devices == spec.stack_vocab_size:
-        return _Grid(devices, cores, 1, axes)
-    raise InvalidError(f"stack {name}: the table has {table.shape[0]} rows, the stack "
-                       f"{spec.stack_vocab_size} on {devices} devices; give whole tables, or "
-                       "those of one device inside of shard_map")
+def _table_of(variables: Any) -> Any:
+    """Return the table of a stack's variables: EmbeddingVariables, or a tuple that begins so."""
+    return jax.tree.leaves(variables)[0]
+
+
+def _find_grid(name: str, table: Any, devices: int | None, cores: int) -> _Grid:
+    """Return the grid: its whole arrays, or in mapped axes those of one device."""
+    mesh = jax.sharding.get_abstract_mesh()
+    axes = tuple(mesh.manual_axes)
+    mapped = math.prod(mesh.shape[axis] for axis in axes)
+    if devices is None:
+        devices = mapped
+    if devices == 1:
+        axes = ()
+    if axes and devices != mapped:
+        raise InvalidError(f"stack {name}: global_device_count is {devices}, the mapped axes "
+                           f"{', '.join(axes)} have {mapped} devices")
+    grid = _Grid(devices, cores, 1 if axes else devices, axes)
+    if table.shape[0] % (grid.here * cores):
+        raise InvalidError(f"stack {name}: the table's {table.shape[0]} rows are no multiple of "
+                           f"{grid.here * cores} cores")
+    return grid
+
+
+def _refuse_quantized(name: str, spec: Any) -> None:
+    if getattr(spec, "quantization_config", None) is not None:
+        raise NotSupportedError(f"stack {name}: lookups of quantized tables are not here; "
+                                "embeng.Quantization of a table of an engine has them")
 
 
 def _gather(array: Any, grid: _Grid) -> Any:
@@ -117,7 +136,8 @@ def _decode_by_core(pointers: Any, size: int, grid: _Grid) -> tuple[Any, Any, An
     return core, at.reshape(grid.here, -1), there.reshape(grid.here, -1)
 
 
-def _decode(inputs: Any, name: str, spec: Any, grid: _Grid, minibatching: bool) -> _Items:
+def _decode(inputs: Any, name: str, spec: Any, height: int, grid: _Grid,
+            minibatching: bool) -> _Items:
     """Return what each item of the devices here stands for, in the order of the buffers."""
     ids = jnp.asarray(inputs.lhs_embedding_ids[name]).reshape(grid.here, -1)
     pointers = jnp.asarray(inputs.lhs_row_pointers[name]).reshape(grid.here, -1)
@@ -129,7 +149,7 @@ def _decode(inputs: Any, name: str, spec: Any, grid: _Grid, minibatching: bool) 
     samples = spec.total_sample_count // grid.devices
     first = jnp.arange(grid.here)[:, None] * samples + core * (samples // grid.cores)
     sample = first + jnp.asarray(inputs.lhs_sample_ids[name]).reshape(ids.shape)
-    row = partition * (spec.stack_vocab_size // grid.total) + ids
+    row = partition * (height // (grid.here * grid.cores)) + ids
     gain = jnp.asarray(inputs.lhs_gains[name]).reshape(ids.shape)
     return _Items(*(jnp.where(there, array, 0).reshape(-1) for array in (row, sample, gain)),
                   there.reshape(-1))
@@ -195,9 +215,10 @@ def tpu_sparse_dense_matmul(
     activations, grids = {}, {}
     for name, features in stacks.items():
         spec = features[0].table_spec.stacked_table_spec
-        table = embedding_variables[name].table
-        grid = _find_grid(name, table, spec, global_device_count, num_sc_per_device or 1)
-        items = _decode(preprocessed_inputs, name, spec, grid, enable_minibatching)
+        _refuse_quantized(name, spec)
+        table = _table_of(embedding_variables[name])
+        grid = _find_grid(name, table, global_device_count, num_sc_per_device or 1)
+        items = _decode(preprocessed_inputs, name, spec, len(table), grid, enable_minibatching)
         samples = spec.total_sample_count // grid.devices * grid.here
         rows = _gather(table, grid)[items.row]
         found = jnp.zeros((samples, table.shape[1]), table.dtype)
@@ -319,7 +340,7 @@ def tpu_sparse_dense_matmul_grad(
     preprocessed_inputs, embedding_variables, feature_specs, sharding_strategy, num_sc_per_device
         As for :func:`tpu_sparse_dense_matmul`.
     global_device_count : int, optional
-        Devices; 1 by default.
+        Devices; those of the mapped axes by default, or 1.
     label : str
         Not used.
     step : int or jax.Array, optional
@@ -351,17 +372,18 @@ def tpu_sparse_dense_matmul_grad(
     stacks = _stacks_of(specs)
     _check_call("tpu_sparse_dense_matmul_grad", stacks, embedding_variables, num_sc_per_device,
                 sharding_strategy, preprocessed_inputs)
-    devices, cores = global_device_count or 1, num_sc_per_device or 1
+    cores = num_sc_per_device or 1
     given = None
     if perform_stacking:
         given = jax.tree.structure(feature_specs).flatten_up_to(activation_gradients)
     updated = {}
     for name, features in stacks.items():
         spec = features[0].table_spec.stacked_table_spec
-        grid = _find_grid(name, embedding_variables[name].table, spec, devices, cores)
+        table = _table_of(embedding_variables[name])
+        grid = _find_grid(name, table, global_device_count, cores)
         gradient = activation_gradients[name] if given is None else \
             _stack_gradients(given, specs, name, grid)
-        items = _decode(preprocessed_inputs, name, spec, grid, enable_minibatching)
+        items = _decode(preprocessed_inputs, name, spec, len(table), grid, enable_minibatching)
         limits = embedding_var_limits.get(name) if embedding_var_limits else None
         updated[name] = _update_stack(items, embedding_variables[name], gradient,
                                       _find_formula(spec.optimizer, name),

@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused(rng: Any) -> None:
     function = embeng.jax.preprocess_sparse_dense_matmul_input
     with pytest.raises(embeng.InvalidError, match="num_sc_per_device"):
         function(*arguments)
-    with pytest.raises(embeng.NotSupportedError, match="DIV"):
+    with pytest.raises(embeng.InvalidError, match="DIV"):
         function(*arguments, num_sc_per_device=2, sharding_strategy="DIV")
     with pytest.raises(embeng.NotSupportedError, match="several hosts"):
         function(case.ids, None, case.specs, 1, 2, num_sc_per_device=2, enable_minibatching=True)
@@ -225,17 +225,23 @@ def test_what_does_not_fit_is_refused(rng: Any) -> None:
     wrong["f0"][1, 2] = 4000
     with pytest.raises(embeng.InvalidError, match="feature f0, sample 1: id 4000 is outside"):
         function(wrong, None, case.specs, 2, 2, num_sc_per_device=2)
-    with pytest.raises(embeng.InvalidError, match="no multiple of the 6 cores"):
-        function(case.ids, None, case.specs, 2, 2, num_sc_per_device=3)
+    with pytest.raises(embeng.InvalidError, match="no multiple of the 32 cores"):
+        function(case.ids, None, case.specs, 2, 2, num_sc_per_device=16)
+    for counts, cores, text in (((0, 2), 2, "local_device_count must"), ((2, 1), 2, "or equal"),
+                                ((1, 1), 3, "power of 2"), ((1, 1), 0, "num_sc_per_device must")):
+        with pytest.raises(embeng.InvalidError, match=text):
+            function(case.ids, None, case.specs, *counts, num_sc_per_device=cores)
+    with pytest.raises(embeng.InvalidError, match="cannot be empty"):
+        function({}, None, {}, 1, 1, num_sc_per_device=1)
 
 
-def test_lookups_of_shards_and_of_other_stacks_are_refused(rng: Any) -> None:
+def test_lookups_of_other_stacks_are_refused(rng: Any) -> None:
     case = make_case(rng, 2, 2)
     table = stack_tables(case)
     inputs, _ = preprocess(case)
     for variables, kind, text in (
-            ({"stack": EmbeddingVariables(table[:len(table) // 2], ())}, embeng.InvalidError,
-             "those of one device inside of shard_map"),
+            ({"stack": EmbeddingVariables(table[1:], ())}, embeng.InvalidError,
+             "no multiple of 4 cores"),
             ({"other": EmbeddingVariables(table, ())}, embeng.InvalidError,
              "embedding_variables are of other")):
         with pytest.raises(kind, match=text):
