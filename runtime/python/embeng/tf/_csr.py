@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Features of a table as one list of (sample, id, gain), as SparseCores take them.
+
+There is one SparseCore with one partition, and its list is not padded: `row_pointers` has one number,
+the length. Entries are in the order of their ids, then of their samples; an id that a sample has
+several times is one entry, with the sum of its gains. Gains are weights times what the combiner asks
+for, so that activations are sums.
+"""
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from .._errors import InvalidError
+from .._inputs import Sparse
+from ._features import Form
+
+
+class Entries(NamedTuple):
+    """A list of entries.
+
+    Attributes
+    ----------
+    samples, ids : ndarray of int32
+        ``[entries]``.
+    gains : ndarray of float32
+        ``[entries]``.
+    """
+
+    samples: Any
+    ids: Any
+    gains: Any
+
+
+def list_entries(form: Form, arrays: Sequence[Any], combiner: str) -> Entries:
+    """List the entries of one feature, in the order of its input.
+
+    Parameters
+    ----------
+    form : Form
+        How to read the arrays; `form.samples` is the number of samples.
+    arrays : sequence of ndarray
+        Parts of the feature, as :func:`embeng.tf._features.flatten_feature` makes them.
+    combiner : {"sum", "mean", "sqrtn"}
+        Of its table.
+
+    Raises
+    ------
+    InvalidError
+        The input has another number of samples.
+    """
+    if form.kind == "dense":
+        ids, count = arrays[0], len(arrays[0])
+        samples = numpy.arange(count)
+    elif form.kind == "sparse":
+        ids, shape = arrays[1], tuple(arrays[2][:-1])
+        count = int(numpy.prod(shape))
+        samples = (numpy.ravel_multi_index(tuple(arrays[0][:, :-1].T), shape) if len(ids)
+                   else numpy.zeros(0, numpy.int64))
+    else:
+        ids, count = arrays[0], len(arrays[1]) - 1
+        samples = numpy.repeat(numpy.arange(count), numpy.diff(arrays[1]))
+    if count != form.samples:
+        raise InvalidError(f"feature {form.name}: the input has {count} samples, and the output "
+                           f"shape has {form.samples}")
+    gains = arrays[-1] if form.weighted else numpy.ones(len(ids), numpy.float32)
+    return Entries(samples, ids, gains * _scale_samples(samples, gains, count, combiner)[samples])
+
+
+def _scale_samples(samples: Any, gains: Any, count: int, combiner: str) -> Any:
+    if combiner == "sum":
+        return numpy.ones(count, numpy.float32)
+    parts = gains if combiner == "mean" else gains * gains
+    sums = numpy.bincount(samples, parts.astype(numpy.float64), count)
+    if combiner == "sqrtn":
+        sums = numpy.sqrt(sums)
+    scales = numpy.zeros(count, numpy.float32)
+    numpy.divide(1.0, sums, out=scales, where=sums != 0, casting="same_kind")
+    return scales
+
+
+def join_entries(features: Sequence[Entries], offsets: Sequence[int]) -> Entries:
+    """Join the entries of a table's features into one list, in its order.
+
+    Parameters
+    ----------
+    features : sequence of Entries
+        Features of the table.
+    offsets : sequence of int
+        The number of each feature's first sample.
+    """
+    samples = numpy.concatenate([entries.samples + offset for entries, offset
+                                 in zip(features, offsets, strict=True)]).astype(numpy.int64)
+    ids = numpy.concatenate([entries.ids for entries in features]).astype(numpy.int64)
+    gains = numpy.concatenate([entries.gains for entries in features]).astype(numpy.float32)
+    order = numpy.lexsort((samples, ids))
+    samples, ids, gains = samples[order], ids[order], gains[order]
+    if not len(ids):
+        return Entries(samples.astype(numpy.int32), ids.astype(numpy.int32), gains)
+    first = numpy.concatenate([[True], (numpy.diff(ids) != 0) | (numpy.diff(samples) != 0)])
+    starts = numpy.flatnonzero(first)
+    _check_ids(ids)
+    return Entries(samples[first].astype(numpy.int32), ids[first].astype(numpy.int32),
+                   numpy.add.reduceat(gains, starts))
+
+
+def _check_ids(ids: Any) -> None:
+    if ids[0] < -2**31 or ids[-1] >= 2**31:
+        raise InvalidError(f"id {ids[0] if ids[0] < 0 else ids[-1]} has more than 32 bits; "
+                           "TPUEmbeddingV2 takes ids of 32")
+
+
+def make_input(entries: Entries, samples: int) -> Sparse:
+    """Make bags for the engine of entries: one a sample, with gains as weights."""
+    order = numpy.argsort(entries.samples, kind="stable")
+    indices = numpy.zeros((len(order), 2), numpy.int64)
+    indices[:, 0] = entries.samples[order]
+    indices[:, 1] = numpy.arange(len(order))
+    return Sparse(indices, entries.ids[order], (samples, max(len(order), 1)), entries.gains[order])

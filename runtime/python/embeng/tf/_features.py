@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Tensors, sparse tensors and ragged tensors as bags.
+
+A feature of a graph is taken apart into plain tensors (:func:`flatten_feature`), which an op can
+have as inputs, and put together again as bags of arrays where the op runs (:func:`make_bags`).
+"""
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import tensorflow as tf
+
+from .._errors import InvalidError
+from .._inputs import Ragged, Sparse
+
+
+class Form(NamedTuple):
+    """How the tensors of one feature are to be read.
+
+    Attributes
+    ----------
+    name : str
+        The feature's name in the engine.
+    kind : {"dense", "sparse", "ragged"}
+        Dense: ids. Sparse: indices, ids, shape. Ragged: ids, splits.
+    weighted : bool
+        A tensor of weights stands behind them.
+    samples : int
+        Rows of activations: the product of the feature's output shape.
+    sequence : bool
+        Each id has a row of its own, even if there are as many rows as samples.
+    """
+
+    name: str
+    kind: str
+    weighted: bool
+    samples: int
+    sequence: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many tensors it has."""
+        return {"dense": 1, "sparse": 3, "ragged": 2}[self.kind] + self.weighted
+
+
+def _cast_ids(ids: Any) -> Any:
+    return ids if ids.dtype in (tf.int32, tf.int64) else tf.cast(ids, tf.int64)
+
+
+def _check_weight(name: str, kind: type, words: str, weight: Any) -> None:
+    if weight is not None and not isinstance(weight, kind):
+        raise ValueError(f"Weight for {name} is type {type(weight)} which does not match type "
+                         f"input which is {words}.")
+
+
+def flatten_feature(name: str, value: Any, weight: Any, samples: int,
+                    sequence: bool) -> tuple[Form, list[Any]]:
+    """Take the tensors of one feature apart.
+
+    Parameters
+    ----------
+    name : str
+        The feature's name in the engine.
+    value : tf.Tensor, tf.SparseTensor or tf.RaggedTensor
+        Its ids; those of other integer types are made int64.
+    weight : same type or None
+        Weights, which a dense input does not have.
+    samples : int
+        Rows of activations.
+    sequence : bool
+        The feature has a max_sequence_length that counts.
+
+    Returns
+    -------
+    form : Form
+        How to read them.
+    tensors : list of tf.Tensor
+        The parts.
+    """
+    if isinstance(value, tf.SparseTensor):
+        _check_weight(name, tf.SparseTensor, "SparseTensor", weight)
+        parts = [value.indices, _cast_ids(value.values), value.dense_shape]
+        kind = "sparse"
+    elif isinstance(value, tf.RaggedTensor):
+        _check_weight(name, tf.RaggedTensor, "RaggedTensor", weight)
+        parts = [_cast_ids(value.values), value.row_splits]
+        kind = "ragged"
+    elif isinstance(value, (tf.Tensor, numpy.ndarray)):
+        if weight is not None:
+            raise ValueError(f"Weight specified for dense input {name}, which is not allowed. Each "
+                             "of its ids is a bag of its own, with weight 1.")
+        parts = [tf.reshape(_cast_ids(tf.convert_to_tensor(value)), [-1])]
+        kind = "dense"
+    else:
+        raise ValueError(f"Input {name} is of unknown type {type(value)}. Give a tf.Tensor, "
+                         "tf.SparseTensor or tf.RaggedTensor.")
+    if weight is not None:
+        if sequence:
+            raise ValueError(f"Weight specified for {name}, but this is a sequence feature, whose "
+                             "rows are not combined.")
+        parts.append(tf.cast(weight.values, tf.float32))
+    return Form(name, kind, weight is not None, samples, sequence), parts
+
+
+def _spread_sequences(name: str, values: Any, counts: Any, length: int) -> Ragged:
+    """Make a bag of one id, or of none, for each position of each sequence."""
+    starts = numpy.cumsum(counts) - counts
+    positions = numpy.arange(len(values)) - numpy.repeat(starts, counts)
+    bags = numpy.arange(length) < numpy.minimum(counts, length)[:, None]
+    return Ragged(values[positions < length], lengths=bags.astype(numpy.int64).reshape(-1))
+
+
+def _count_ids(name: str, indices: Any, shape: Any) -> Any:
+    samples = int(math.prod(shape[:-1]))
+    if not len(indices):
+        return numpy.zeros(samples, numpy.int64)
+    places = numpy.ravel_multi_index(tuple(indices[:, :-1].T), tuple(shape[:-1]))
+    if (numpy.diff(places) < 0).any():
+        raise InvalidError(f"feature {name}: the indices of its sparse tensor are not in order; "
+                           "call tf.sparse.reorder()")
+    return numpy.bincount(places, minlength=samples)
+
+
+def make_bags(form: Form, arrays: Sequence[Any]) -> Any:
+    """Put the arrays of one feature together as the engine takes them.
+
+    Parameters
+    ----------
+    form : Form
+        How to read them.
+    arrays : sequence of ndarray
+        As :func:`flatten_feature` gave their tensors.
+
+    Raises
+    ------
+    InvalidError
+        There are more or fewer samples than rows of activations.
+    """
+    weights = arrays[-1] if form.weighted else None
+    if form.kind == "dense":
+        samples, bags = len(arrays[0]), Ragged(arrays[0])
+    elif form.kind == "sparse":
+        samples = int(math.prod(arrays[2][:-1]))
+        bags = Sparse(arrays[0], arrays[1], tuple(arrays[2]), weights)  # type: ignore[assignment]
+    else:
+        samples = len(arrays[1]) - 1
+        bags = Ragged(arrays[0], arrays[1], weights=weights)
+    spread = samples and form.samples > samples and form.samples % samples == 0
+    if form.kind != "dense" and samples and (spread or (form.sequence and form.samples == samples)):
+        values = arrays[1] if form.kind == "sparse" else arrays[0]
+        counts = (_count_ids(form.name, arrays[0], arrays[2]) if form.kind == "sparse"
+                  else numpy.diff(arrays[1]))
+        return _spread_sequences(form.name, values, counts, form.samples // samples)
+    if samples != form.samples:
+        raise InvalidError(f"feature {form.name}: the input has {samples} samples, and the output "
+                           f"shape has {form.samples}; give batches of the shape that build() or "
+                           "the first batch said")
+    return bags

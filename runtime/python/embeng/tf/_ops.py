@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The only place where calls of a session become ops of a graph.
+
+In eager mode a call is a call. In a graph it is an op with the session's token among its inputs: a
+resource, so that TensorFlow's automatic control dependencies put the ops of a session into the order
+of the program, also through loops and functions. Ops are placed on the first processor, where the
+token is.
+
+The ops are ``tf.py_function``. Each is made by one function here, with plain tensors as inputs and
+outputs, so that another kind of op can take its place.
+"""
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+import tensorflow as tf
+
+from .._errors import EmbengError
+from ._features import Form
+from ._session import Session
+
+HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
+_numbers = itertools.count()
+
+
+class Token:
+    """The resource that orders the ops of a session."""
+
+    def __init__(self) -> None:
+        with tf.init_scope(), tf.device(HOST):
+            self.handle = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[],
+                                                 shared_name=f"embeng_token_{next(_numbers)}")
+
+
+class Mode:
+    """Whether gradients come for the batches of an enqueue, which a trace may find out late.
+
+    Attributes
+    ----------
+    train : bool
+        Read when the op runs. :meth:`TPUEmbedding.apply_gradients` sets it while tracing.
+    """
+
+    def __init__(self, train: bool):
+        self.train = train
+
+
+def view_array(tensor: Any) -> Any:
+    """Show the memory of an eager tensor as an array, without a copy."""
+    return numpy.asarray(memoryview(tensor))
+
+
+def _guard(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have errors of the engine reach a graph's caller as tf.errors.InvalidArgumentError."""
+    def guarded(token: Any, *tensors: Any) -> Any:
+        try:
+            return function(*map(view_array, tensors))
+        except EmbengError as error:
+            # TensorFlow takes a MemoryError or StopIteration by its kind; ValueError suits all.
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+
+    return guarded
+
+
+def call(token: Token, function: Callable[..., Any], inputs: Sequence[Any],
+         outputs: Sequence[Any]) -> list[Any]:
+    """Call a function with arrays, now or whenever the graph runs.
+
+    Parameters
+    ----------
+    token : Token
+        Calls with the same token keep the order of the program.
+    function : callable
+        Takes arrays, which it must not keep, and returns a list of arrays or None.
+    inputs : sequence of tf.Tensor
+        Its arguments.
+    outputs : sequence of tf.TypeSpec
+        Shapes and types of what it returns.
+
+    Returns
+    -------
+    list of tf.Tensor
+        Its results.
+
+    Raises
+    ------
+    EmbengError
+        In eager mode. A graph raises tf.errors.InvalidArgumentError with the same sentence.
+    """
+    if tf.executing_eagerly():
+        found = function(*map(view_array, inputs))
+        return [tf.convert_to_tensor(array) for array in found or ()]
+    with tf.device(HOST):
+        made = tf.py_function(_guard(function), [token.handle, *inputs],
+                              [spec.dtype for spec in outputs])
+    if not outputs:
+        return []
+    for tensor, spec in zip(made, outputs, strict=True):
+        tensor.set_shape(spec.shape)
+    return list(made)
+
+
+def enqueue(session: Session, token: Token, replicas: Sequence[int],
+            forms: Sequence[Sequence[Form]], tensors: Sequence[Any], mode: Mode) -> None:
+    """Enqueue a batch for each of some replicas."""
+    def run(*arrays: Any) -> None:
+        session.enqueue(replicas, forms, arrays, mode.train)
+
+    call(token, run, tensors, ())
+
+
+def dequeue(session: Session, token: Token, replica: int,
+            shapes: Sequence[Sequence[int]]) -> list[Any]:
+    """Dequeue a replica's oldest batch, as a tensor of its shape for each feature."""
+    def run() -> list[Any]:
+        return [array.reshape(shape)
+                for array, shape in zip(session.dequeue(replica), shapes, strict=True)]
+
+    return call(token, run, (), [tf.TensorSpec(shape, tf.float32) for shape in shapes])
+
+
+def apply_gradients(session: Session, token: Token, replica: int, gradients: Sequence[Any],
+                    rates: Sequence[Any]) -> None:
+    """Hand in a replica's gradients: a tensor for each feature, or None for those without."""
+    given = [name for name, gradient in zip(session.features, gradients, strict=True)
+             if gradient is not None]
+
+    def run(*arrays: Any) -> None:
+        found = {name: array.reshape(-1, array.shape[-1])
+                 for name, array in zip(given, arrays, strict=False)}
+        values = {f"rate_{k}": float(array) for k, array in enumerate(arrays[len(given):])}
+        session.apply_gradients(replica, found, values)
+
+    call(token, run, [*(g for g in gradients if g is not None), *rates], ())

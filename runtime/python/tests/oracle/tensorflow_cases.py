@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Run TensorFlow's own tests of TPUEmbedding against embeng.tf, and print what became of each case.
+
+usage: tensorflow_cases.py FILE...
+
+The files are named as in :mod:`upstream`. They import modules of TensorFlow that make ops for a TPU.
+Modules with our classes stand in for those while the files are loaded. The result is a line of JSON for
+each file: its name, and from each of its cases to its outcome and text.
+
+It is a program of its own, because TensorFlow can have several logical processors only if they are
+asked for before it starts.
+"""
+import json
+import linecache
+import os
+import sys
+import tempfile
+import types
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tensorflow
+from absl import flags, logging
+from tensorflow.python.tpu import tpu_embedding_for_serving as their_serving
+from tensorflow.python.tpu import tpu_embedding_v1 as their_v1
+
+import embeng.tf as ours
+from embeng.tf import _private
+from upstream import FILES, read
+
+REPLICAS = 2
+# The files import these two as modules.
+BASES = ("tpu_embedding_base_test", "tpu_embedding_v2_correctness_base_test")
+PACKAGE = "tensorflow.python.tpu.tests"
+_embedding = ours.tpu.experimental.embedding
+
+
+def _module(name: str, **members: Any) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__dict__.update(members)
+    return module
+
+
+def _resolver(*args: Any, **named: Any) -> Any:
+    return ours.distribute.cluster_resolver.TPUClusterResolver(replicas=REPLICAS)
+
+
+def _stand_ins() -> dict[str, types.ModuleType]:
+    members = {
+        "tensorflow.python.distribute.tpu_strategy": {
+            "TPUStrategy": ours.distribute.TPUStrategy,
+            "TPUStrategyV2": ours.distribute.TPUStrategy},
+        "tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver": {
+            "TPUClusterResolver": _resolver,
+            "initialize_tpu_system": ours.tpu.experimental.initialize_tpu_system},
+        "tensorflow.python.tpu.tpu_embedding_v2": {
+            "TPUEmbedding": _embedding.TPUEmbedding,
+            "TPUEmbeddingVariable": _private.TPUEmbeddingVariable},
+        "tensorflow.python.tpu.tpu_embedding_v1": {
+            "TPUEmbeddingV0": their_v1.TPUEmbeddingV0},
+        "tensorflow.python.tpu.tpu_embedding_for_serving": {
+            "TPUEmbeddingForServing": _embedding.TPUEmbeddingForServing,
+            "cpu_embedding_lookup": their_serving.cpu_embedding_lookup},
+    }
+    return {name: _module(name, **found) for name, found in members.items()}
+
+
+@contextmanager
+def _in_place(modules: dict[str, types.ModuleType]) -> Iterator[None]:
+    """Have imports find the modules, also as attributes of their packages."""
+    saved = {}
+    for name, module in modules.items():
+        package, _, last = name.rpartition(".")
+        parent = sys.modules.get(package)
+        saved[name] = sys.modules.get(name), parent, getattr(parent, last, None)
+        sys.modules[name] = module
+        if parent is not None:
+            setattr(parent, last, module)
+    try:
+        yield
+    finally:
+        for name, (module, parent, attribute) in saved.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+            if parent is not None:
+                setattr(parent, name.rpartition(".")[2], attribute)
+
+
+def _load(name: str) -> types.ModuleType:
+    text = read(name)
+    if text is None:
+        raise SystemExit("EMBENG_ORACLES names no folder")
+    module = types.ModuleType(f"{PACKAGE}.{name}")
+    sys.modules[module.__name__] = module
+    path = FILES[name].path
+    linecache.cache[path] = len(text), None, text.splitlines(True), path  # for AutoGraph
+    exec(compile(text, path, "exec"), module.__dict__)
+    return module
+
+
+def _each(suite: unittest.TestSuite) -> list[unittest.TestCase]:
+    found: list[unittest.TestCase] = []
+    for test in suite:
+        found += _each(test) if isinstance(test, unittest.TestSuite) else [test]
+    return found
+
+
+def _run_case(case: unittest.TestCase) -> tuple[str, str]:
+    result = unittest.TestResult()
+    case.run(result)
+    for what, found in (("failed", result.failures), ("failed", result.errors),
+                        ("skipped", result.skipped)):
+        if found:
+            return what, found[0][1]
+    return "passed", ""
+
+
+def run_file(module: types.ModuleType) -> dict[str, tuple[str, str]]:
+    """Run the cases of one file; those that it imports from others are left out."""
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    cases = [case for case in _each(suite) if type(case).__module__ == module.__name__]
+    return {".".join(case.id().split(".")[-2:]): _run_case(case) for case in cases
+            if not case.id().endswith(".test_session")}
+
+
+def main() -> None:
+    """Load the files that are named, run their cases, and print the outcomes."""
+    logging.set_verbosity(logging.ERROR)
+    _resolver()
+    made = _stand_ins()
+    made[PACKAGE] = _module(PACKAGE, __path__=[])
+    with tempfile.TemporaryDirectory() as folder, _in_place(made):
+        os.environ["TEST_TMPDIR"] = folder
+        for name in BASES:
+            setattr(made[PACKAGE], name, _load(name))
+        modules = {name: _load(name) for name in sys.argv[1:]}
+        flags.FLAGS(["cases", f"--test_tmpdir={folder}"])
+        tensorflow.compat.v1.enable_v2_behavior()
+        for name, module in modules.items():
+            print(json.dumps({"file": name, "cases": run_file(module)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
