@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """TensorFlow, with the engine in the place of a TPU's embedding hardware.
 
-``import embeng.tf as tf`` in a program that was written for ``TPUEmbedding`` runs it on this machine.
-Every name of this module is TensorFlow's own, but for these:
+``import embeng.tf as tf`` in a program that was written for ``TPUEmbedding`` runs it on this
+machine. Every name of this module is TensorFlow's own, but for these:
 
 - ``tf.tpu.experimental.embedding.TPUEmbedding``, ``TPUEmbeddingV2``, ``TPUEmbeddingV0`` and
   ``TPUEmbeddingForServing``;
@@ -10,9 +10,9 @@ Every name of this module is TensorFlow's own, but for these:
 - ``tf.distribute.TPUStrategy``, ``tf.distribute.InputOptions`` and
   ``tf.distribute.cluster_resolver.TPUClusterResolver``.
 
-Configurations (``TableConfig``, ``FeatureConfig``, ``QuantizationConfig``), optimizers, initializers
-and ``serving_embedding_lookup`` are TensorFlow's, so that objects of a program that imports
-``tensorflow`` itself fit, too. Beside them this module has:
+Configurations (``TableConfig``, ``FeatureConfig``, ``QuantizationConfig``), optimizers,
+initializers and ``serving_embedding_lookup`` are TensorFlow's, so that objects of a program that
+imports ``tensorflow`` itself fit, too. Beside them this module has:
 
 - :class:`EngineInitializer`: starts a table with the engine's own numbers, which depend on the seed
   and the table's name alone, and so are those of a program in numpy or PyTorch;

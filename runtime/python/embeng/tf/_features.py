@@ -39,7 +39,7 @@ class Form(NamedTuple):
     sequence: bool = False
 
     @property
-    def count(self) -> int:
+    def parts(self) -> int:
         """How many tensors it has."""
         return {"dense": 1, "sparse": 3, "ragged": 2}[self.kind] + self.weighted
 

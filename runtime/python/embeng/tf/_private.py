@@ -7,9 +7,8 @@ so that such a release fails there first.
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.tpu.tpu_embedding_base import TPUEmbeddingBase
-from tensorflow.python.tpu.tpu_embedding_v2 import TPUEmbeddingVariable
 from tensorflow.python.tpu.tpu_embedding_v2_utils import _Optimizer as OptimizerBase
 from tensorflow.python.tpu.tpu_embedding_v3 import PartitionedCsrFormatTensor
 
 __all__ = ["OptimizerBase", "PartitionedCsrFormatTensor", "ResourceVariable", "TPUEmbeddingBase",
-           "TPUEmbeddingVariable", "TrackableObjectGraph"]
+           "TrackableObjectGraph"]

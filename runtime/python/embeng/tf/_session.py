@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """An engine and the order of its steps, for ops that run one after another.
 
-Ops of a graph are ordered by the session's token, so that nothing that comes later can end a wait of
-an op. A call for which the engine would wait for gradients is refused by name instead.
+Ops of a graph are ordered by the session's token, so that nothing that comes later can end a wait
+of an op. A call for which the engine would wait for gradients is refused by name instead.
 """
 import collections
 import os
@@ -73,8 +73,8 @@ class Session:
         for replica_forms in forms:
             batch = {}
             for form in replica_forms:
-                batch[form.name] = make_bags(form, arrays[at:at + form.count])
-                at += form.count
+                batch[form.name] = make_bags(form, arrays[at:at + form.parts])
+                at += form.parts
             batches.append(batch)
         done: list[int] = []
         try:
@@ -104,7 +104,7 @@ class Session:
                 self.discard(replica)
 
     def _waits_for(self, replica: int) -> str:
-        """Say whose gradients the oldest batch of a replica waits for; nothing if there are none."""
+        """Say whose gradients the oldest batch of a replica waits for; nothing if for none."""
         if not self._queues[replica][0]:
             return ""
         needed = self._taken[replica] - self._late
@@ -158,8 +158,8 @@ class Session:
             No training batch was dequeued.
         """
         if self._given[replica] >= self._taken[replica]:
-            raise StepOrderError(f"replica {replica}: no training batch was dequeued that waits for "
-                                 "gradients; enqueue with training=True, and dequeue it")
+            raise StepOrderError(f"replica {replica}: no training batch was dequeued that waits "
+                                 "for gradients; enqueue with training=True, and dequeue it")
         self.engine.apply_gradients(dict(gradients), replica, dict(rates))
         with self._lock:
             self._given[replica] += 1

@@ -3,14 +3,20 @@
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
 
 from .._errors import NotSupportedError, StepOrderError
 from ._system import TPUClusterResolver, system
 
-do_not_convert = tf.autograph.experimental.do_not_convert
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def do_not_convert(function: _Function) -> _Function:
+    """Keep AutoGraph from rewriting a method, as it does with TensorFlow's own."""
+    kept: _Function = tf.autograph.experimental.do_not_convert(function)
+    return kept
 
 
 class InputOptions(tf.distribute.InputOptions):  # type: ignore[misc]
@@ -121,8 +127,8 @@ class TPUStrategy(tf.distribute.MirroredStrategy):  # type: ignore[misc]
                  experimental_device_assignment: Any = None,
                  experimental_spmd_xla_partitioning: bool = False):
         if experimental_device_assignment is not None or experimental_spmd_xla_partitioning:
-            raise NotSupportedError("TPUStrategy: device assignments and SPMD partitioning need the "
-                                    "cores of a TPU; leave them out")
+            raise NotSupportedError("TPUStrategy: device assignments and SPMD partitioning need "
+                                    "the cores of a TPU; leave them out")
         wanted = getattr(tpu_cluster_resolver, "replicas", None)
         if wanted and wanted != system.replicas:
             system.start(wanted)

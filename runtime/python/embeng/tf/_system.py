@@ -80,7 +80,10 @@ def _make_processors(count: int) -> None:
             "the program") from error
 
 
-class TPUClusterResolver(tf.distribute.cluster_resolver.ClusterResolver):
+_Resolver: Any = tf.distribute.cluster_resolver.ClusterResolver
+
+
+class TPUClusterResolver(_Resolver):  # type: ignore[misc]
     """Stands for the TPUs of a cluster: logical processors of this machine.
 
     Parameters

@@ -2,19 +2,18 @@
 """Variables of TensorFlow that show the memory of tables and slots.
 
 On a soft device a variable's value is the table's own memory: it has no copy that gets old, and
-checkpoints, exports and lookups of TensorFlow read it where it is. On other devices it is a copy, as
-it is on a TPU, which is renewed when the variable is saved or asked for.
+checkpoints, exports and lookups of TensorFlow read it where it is. On other devices it is a copy,
+as it is on a TPU, which is renewed when the variable is saved or asked for.
 """
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy
 import tensorflow as tf
 
 from .._engine import Engine
 from .._errors import NotSupportedError
 from ._ops import view_array
-from ._private import ResourceVariable
+from ._private import ResourceVariable, TPUEmbeddingBase
 from ._settings import EngineInitializer
 
 Place = tuple[str, str | None]
@@ -48,8 +47,13 @@ class LiveVariable(ResourceVariable):  # type: ignore[misc]
     _engine: Engine | None = None
     _place: Place = ("", None)
 
-    def attach(self, engine: Engine, table: str, slot: str | None) -> None:
-        """Write the value to a table, and show the table's rows from now on.
+    @property
+    def variables(self) -> list[Any]:
+        """The shards of a table's variable, of which there is this one."""
+        return [self]
+
+    def attach(self, engine: Engine, table: str, slot: str | None, write: bool) -> None:
+        """Show the rows of a table from now on.
 
         Parameters
         ----------
@@ -59,9 +63,14 @@ class LiveVariable(ResourceVariable):  # type: ignore[misc]
             Name of the table.
         slot : str or None
             Name of a slot, or the parameters.
+        write : bool
+            Write the variable's value to the table before.
         """
         self._engine, self._place = engine, (table, slot)
-        self.push()
+        if write:
+            self.push()
+        else:
+            self.pull()
 
     def push(self) -> None:
         """Write the value to the table, if it is not the table's memory anyway."""
@@ -114,31 +123,48 @@ class LiveVariable(ResourceVariable):  # type: ignore[misc]
         return found
 
 
-def make_creator(engine: Engine, places: Mapping[str, Place]) -> Callable[..., Any]:
-    """Make a creator of variables, for ``tf.variable_creator_scope``.
-
-    Parameters
-    ----------
-    engine : embeng.Engine
-        Its memory is the value of variables whose initializer is an :class:`EngineInitializer`.
-    places : mapping of str to Place
-        Names of variables and what they show.
-    """
+def _make_creator(engine: Engine, places: Mapping[str, Place]) -> Callable[..., Any]:
+    """Make a creator of live variables; those of an EngineInitializer start as the table is."""
     def create(next_creator: Any, **settings: Any) -> Any:
         kept = {key: settings[key] for key in _SETTINGS if key in settings}
         initializer = getattr(kept.get("initial_value"), "func", None)
         if isinstance(initializer, EngineInitializer) and kept.get("name") in places:
-            place = places[kept["name"]]
+            table, slot = place = places[kept["name"]]
             memory = _show_memory(engine, place)
-            if memory is None:
-                memory = engine[place[0]].read(slot=place[1])
-            kept["initial_value"] = _wrap_memory(numpy.asarray(memory))
+            kept["initial_value"] = (tf.constant(engine[table].read(slot=slot)) if memory is None
+                                     else _wrap_memory(memory))
         return LiveVariable(**kept)
 
     return create
 
 
-def find_shard(variable: Any) -> Any:
-    """Return the variable that has all rows of a table's variable."""
-    shards = getattr(variable, "variables", None)
-    return shards[0] if shards else variable
+def create_variables(owner: Any, tables: Sequence[Any], engine: Engine,
+                     write: bool = True) -> dict[str, dict[str, Any]]:
+    """Create the variables of tables and slots, with the edges that checkpoints know.
+
+    Parameters
+    ----------
+    owner : TPUEmbeddingBase
+        The trackable object that has them.
+    tables : sequence of TableConfig
+        The tables, which have names.
+    engine : embeng.Engine
+        The engine that has the tables.
+    write : bool
+        Start the rows as the initializers say. Otherwise they stay as they are.
+
+    Returns
+    -------
+    dict
+        By name of the table, then by slot or "parameters".
+    """
+    found = {}
+    for table in tables:
+        slots = table.optimizer._slot_names() if table.optimizer else []
+        places: dict[str, Place] = {f"{table.name}/{slot}": (table.name, slot) for slot in slots}
+        places[table.name] = table.name, None
+        with tf.variable_creator_scope(_make_creator(engine, places)):
+            found[table.name] = TPUEmbeddingBase._create_variables(owner, table, False)
+        for slot, variable in found[table.name].items():
+            variable.attach(engine, table.name, None if slot == "parameters" else slot, write)
+    return found

@@ -130,7 +130,7 @@ def _plan_table(engine: Engine, reader: Any, found: Mapping[str, Mapping[str, st
     if missing:
         raise UnknownNameError(f"table {ours}: the checkpoint has no slot {missing[0]!r} of table "
                                f"{theirs}; give slots=False to start slots anew")
-    wanted = [(ours, None, keys["parameters"])]
+    wanted: list[tuple[str, str | None, str]] = [(ours, None, keys["parameters"])]
     wanted += [(ours, slot, keys[slot]) for slot in view.slots] if slots else []
     shapes = reader.get_variable_to_shape_map()
     for _, slot, key in wanted:

@@ -6,8 +6,8 @@ methods here are those that make ops for a TPU there.
 
 How another layer is to use it: :meth:`TPUEmbedding.enqueue`, :meth:`~TPUEmbedding.dequeue` and
 :meth:`~TPUEmbedding.apply_gradients` work in eager mode and in graphs, within ``strategy.run()`` or
-around it. With a `name` that is shared by the three, a batch that is enqueued for training counts as
-inference if the same outermost graph has no :meth:`~TPUEmbedding.apply_gradients` of that name.
+around it. With a `name` that is shared by the three, a batch that is enqueued for training counts
+as inference if the same outermost graph has no :meth:`~TPUEmbedding.apply_gradients` of that name.
 ``embedding_tables`` are live variables, also under a TPUStrategy.
 """
 import weakref
@@ -31,9 +31,9 @@ from ._strategy import (
     replica_number,
 )
 from ._system import system
-from ._tables import find_shard, make_creator
+from ._tables import create_variables
 
-_Base = tf.tpu.experimental.embedding.TPUEmbedding
+_Base: Any = tf.tpu.experimental.embedding.TPUEmbedding
 
 
 def _outermost_graph() -> Any:
@@ -47,8 +47,8 @@ def _outermost_graph() -> Any:
 class TPUEmbedding(_Base):  # type: ignore[misc]
     """Tables that are looked up and trained step by step, as on a TPU.
 
-    Under a :class:`TPUStrategy` the tables are the engine's. Without one, this is TensorFlow's class
-    as it is on a processor: variables for ``tf.nn.embedding_lookup``.
+    Under a :class:`TPUStrategy` the tables are the engine's. Without one, this is TensorFlow's
+    class as it is on a processor: variables for ``tf.nn.embedding_lookup``.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
     may be called by one thread at a time.
     """
 
+    _built: bool
+
     def __init__(self, feature_config: Any, optimizer: Any = None,
                  pipeline_execution_with_tensor_core: bool = False, *,
                  batch_size: int | None = None, initialize_tpu_embedding: bool = True):
@@ -97,7 +99,6 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
             table.optimizer.low_dimensional_packing_status = int(
                 table.optimizer.low_dimensional_packing_status)
         self._dynamic_learning_rates = gather_rates(self._table_config)
-        self._hosts = [_ops.HOST]
         self._flat_features = tf.nest.flatten(feature_config)
         self._engine_features = name_features(self._flat_features)
         self._engine_tables = [translate_table(table, self._dynamic_learning_rates)
@@ -166,19 +167,7 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
     def _create_variables_and_slots(self) -> Any:
         if not self._using_tpu:
             return super()._create_variables_and_slots()
-        places = {}
-        for table in self._table_config:
-            names = table.optimizer._slot_names()
-            places.update({f"{table.name}/{slot}_0": (table.name, slot) for slot in names})
-            places[f"{table.name}_0"] = (table.name, None)
-
-        with tf.variable_creator_scope(make_creator(self._open().engine, places)):
-            variables = super()._create_variables_and_slots()
-        for table, slots in variables.items():
-            for slot, variable in slots.items():
-                find_shard(variable).attach(self._open().engine, table,
-                                            None if slot == "parameters" else slot)
-        return variables
+        return create_variables(self, self._table_config, self._open().engine, self._initialize)
 
     def _open(self) -> Session:
         """Return the session that is open; complain if its tables are gone."""
@@ -193,7 +182,7 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
         if self._using_tpu and self._built and tf.executing_eagerly():
             for slots in self._variables.values():
                 for variable in slots.values():
-                    move(find_shard(variable))
+                    move(variable)
 
     def _load_variables(self) -> None:
         """Write the variables' values to the tables. TensorFlow calls it after a restore."""
@@ -204,10 +193,13 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
 
         TensorFlow calls it before a checkpoint is saved.
         """
-        if system.session is None and self._using_tpu:
+        session = system.session
+        if not self._using_tpu:
+            return
+        if session is None:
             raise RuntimeError("no tables are loaded, because the system was initialized again; "
                                "build a TPUEmbedding first")
-        self._each_variable(lambda variable: variable.pull(system.session.engine))
+        self._each_variable(lambda variable: variable.pull(session.engine))
 
     @property
     def embedding_tables(self) -> dict[Any, Any]:
@@ -221,7 +213,7 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
         if not self._built:
             self._maybe_build(None)
         self._retrieve_variables()
-        return {table: find_shard(self._variables[table.name]["parameters"])
+        return {table: self._variables[table.name]["parameters"]
                 for table in self._table_config}
 
     # -- steps
@@ -246,8 +238,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
         ----------
         features : nested structure of tf.Tensor, tf.SparseTensor or tf.RaggedTensor
             As `feature_config`, with values for each replica if this is called around
-            ``strategy.run()``. Dense tensors have one id a sample, and a last dimension of 1 if they
-            have more than one.
+            ``strategy.run()``. Dense tensors have one id a sample, and a last dimension of 1 if
+            they have more than one.
         weights : nested structure, optional
             Weights of sparse and ragged features; each may be None.
         training : bool
@@ -266,8 +258,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
             It is called in a loop, a condition or a function within ``strategy.run()``, which a TPU
             cannot do.
         OutOfRangeError
-            An id is outside its table. Nothing was enqueued, for no replica. In a graph it is a
-            tf.errors.InvalidArgumentError with the same sentence, as other errors of the engine are.
+            An id is outside its table. Nothing was enqueued, for no replica. A graph raises
+            tf.errors.InvalidArgumentError with the same sentence, as for other errors of the engine.
         """
         self._check_strategy("enqueue")
         run = current_run() if in_replica() else None
@@ -294,8 +286,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
             return range(count)
         number = tf.DeviceSpec.from_string(device).device_index
         if number is None or not 0 <= number < count:
-            raise ValueError(f"Device {device} passed to enqueue is none of a replica; the replicas' "
-                             f"are {', '.join(self._strategy.extended.worker_devices)}.")
+            raise ValueError(f"Device {device} passed to enqueue is none of a replica; those of "
+                             f"replicas are {', '.join(self._strategy.extended.worker_devices)}.")
         return [number]
 
     def _flatten_batch(self, replica: int, features: Any,
@@ -333,8 +325,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
         for tensor in tf.nest.flatten(features, expand_composites=True):
             if id(tensor) not in run.inputs and tensor.op.type != "Placeholder":
                 raise ValueError(
-                    f"Received input tensor {tensor.name}, the output of op {tensor.op.type}, which "
-                    "does not have the `_tpu_input_identity` attr: it was computed within "
+                    f"Received input tensor {tensor.name}, the output of op {tensor.op.type}, "
+                    "which does not have the `_tpu_input_identity` attr: it was computed within "
                     "strategy.run(). A TPU takes only the arguments of the function that "
                     "strategy.run() calls; compute the features before.")
 
@@ -400,7 +392,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
         tf.nest.assert_same_structure(self._feature_config, gradients)
         flat = [self._check_gradient(number, gradient)
                 for number, gradient in enumerate(tf.nest.flatten(gradients))]
-        rates = [tf.cast(rate(), tf.float32) for rate in self._dynamic_learning_rates]
+        rates = [tf.convert_to_tensor(tf.cast(rate(), tf.float32))
+                 for rate in self._dynamic_learning_rates]
         if name is not None and not tf.executing_eagerly():
             for mode in self._modes.get(_outermost_graph(), {}).get(name, []):
                 mode.train = True
@@ -424,8 +417,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
     def discard(self) -> int:
         """Take back every batch that is under way, for all replicas.
 
-        After an error between :meth:`enqueue` and :meth:`apply_gradients` it makes the next step the
-        first one again. It is called outside of graphs.
+        After an error between :meth:`enqueue` and :meth:`apply_gradients` it makes the next step
+        the first one again. It is called outside of graphs.
 
         Returns
         -------

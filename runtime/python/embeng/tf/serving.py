@@ -7,7 +7,8 @@ import tensorflow as tf
 from ._private import TPUEmbeddingBase
 from ._strategy import TPUStrategy
 
-_Base = tf.tpu.experimental.embedding.TPUEmbeddingForServing
+_Base: Any = tf.tpu.experimental.embedding.TPUEmbeddingForServing
+_BaseV0: Any = tf.tpu.experimental.embedding.TPUEmbeddingV0
 
 
 class TPUEmbeddingForServing(_Base):  # type: ignore[misc]
@@ -36,7 +37,7 @@ class TPUEmbeddingForServing(_Base):  # type: ignore[misc]
         super().__init__(feature_config, optimizer)
 
 
-class TPUEmbeddingV0(tf.tpu.experimental.embedding.TPUEmbeddingV0):  # type: ignore[misc]
+class TPUEmbeddingV0(_BaseV0):  # type: ignore[misc]
     """TensorFlow's class of this name, under our strategy: dense variables, and no engine.
 
     It is for TPUs without embedding hardware. Its tables are variables with dense gradients, which

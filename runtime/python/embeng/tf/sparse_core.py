@@ -15,9 +15,9 @@ from ._features import Form, flatten_feature
 from ._private import PartitionedCsrFormatTensor, TPUEmbeddingBase
 from ._settings import gather_rates, name_features, translate_table
 from ._strategy import TPUStrategy, do_not_convert, in_replica, replica_number
-from ._tables import make_creator
+from ._tables import create_variables
 
-_Base = tf.tpu.experimental.embedding.TPUEmbeddingV2
+_Base: Any = tf.tpu.experimental.embedding.TPUEmbeddingV2
 
 
 class ByTable(dict[str, Any]):
@@ -38,8 +38,8 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
     Parameters
     ----------
     feature_config : nested structure of FeatureConfig
-        The features, and through them the tables. Their output shapes may be left out where those of
-        the inputs are known when a graph is made.
+        The features, and through them the tables. Their output shapes may be left out where those
+        of the inputs are known when a graph is made.
     optimizer : optimizer of ``tf.tpu.experimental.embedding``, or EngineOptimizer, optional
         For tables that name none. Tables without one cannot be trained.
     pipeline_execution_with_tensor_core : bool
@@ -60,6 +60,8 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
     Any number of TPUEmbeddingV2 may be made. An update takes place when all replicas have given
     their gradients.
     """
+
+    _built: bool
 
     def __init__(self, feature_config: Any, optimizer: Any = None,
                  pipeline_execution_with_tensor_core: bool = False,
@@ -93,26 +95,13 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
                                   device=os.environ.get("EMBENG_DEVICE") or "soft",
                                   replicas=self._strategy.num_replicas_in_sync)
             self._token = _ops.Token()
-            self._variables = self._create_variables_and_slots()
+            self._variables = create_variables(self, self._table_config, self._engine)
             self._built = True
 
     def _open(self) -> Engine:
         self.build()
         assert self._engine is not None
         return self._engine
-
-    def _create_variables_and_slots(self) -> dict[str, dict[str, Any]]:
-        assert self._engine is not None
-        found = {}
-        for table in self._table_config:
-            slots = table.optimizer._slot_names() if table.optimizer else []
-            places = {f"{table.name}/{slot}": (table.name, slot) for slot in slots}
-            with tf.variable_creator_scope(make_creator(
-                    self._engine, {table.name: (table.name, None), **places})):
-                found[table.name] = TPUEmbeddingBase._create_variables(self, table, False)
-            for slot, variable in found[table.name].items():
-                variable.attach(self._engine, table.name, None if slot == "parameters" else slot)
-        return found
 
     @property
     def variables(self) -> ByTable:
@@ -192,8 +181,8 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
         def run(*arrays: Any) -> list[Any]:
             found, at = [], 0
             for form in forms:
-                found.append(list_entries(form, arrays[at:at + form.count], table.combiner))
-                at += form.count
+                found.append(list_entries(form, arrays[at:at + form.parts], table.combiner))
+                at += form.parts
             joined = join_entries(found, offsets[:-1])
             return [numpy.array([len(joined.ids)], numpy.int32), *joined]
 
@@ -306,7 +295,7 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
             tensors += [*part[1:4], self._join_gradients(table, part.sample_count, flat)]
         counts = {table.name: preserved_outputs[table.name].sample_count
                   for table in self._table_config}
-        rates = [tf.cast(rate(), tf.float32) for rate in self._rates]
+        rates = [tf.convert_to_tensor(tf.cast(rate(), tf.float32)) for rate in self._rates]
         engine = self._open()
 
         def run(*arrays: Any) -> None:
