@@ -3,9 +3,9 @@
 
 usage: tensorflow_cases.py FILE...
 
-The files are named as in :mod:`upstream`. They import modules of TensorFlow that make ops for a TPU.
-Modules with our classes stand in for those while the files are loaded. The result is a line of JSON for
-each file: its name, and from each of its cases to its outcome and text.
+The files are named as in :mod:`upstream`. They import modules of TensorFlow that make ops for a
+TPU. Modules with our classes stand in for those while the files are loaded. The result is a line of
+JSON for each file: its name, and from each of its cases to its outcome and text.
 
 It is a program of its own, because TensorFlow can have several logical processors only if they are
 asked for before it starts.
@@ -26,10 +26,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow
 from absl import flags, logging
 from tensorflow.python.tpu import tpu_embedding_for_serving as their_serving
-from tensorflow.python.tpu import tpu_embedding_v1 as their_v1
 
 import embeng.tf as ours
-from embeng.tf import _private
+from embeng.tf._tables import LiveVariable
 from upstream import FILES, read
 
 REPLICAS = 2
@@ -59,9 +58,9 @@ def _stand_ins() -> dict[str, types.ModuleType]:
             "initialize_tpu_system": ours.tpu.experimental.initialize_tpu_system},
         "tensorflow.python.tpu.tpu_embedding_v2": {
             "TPUEmbedding": _embedding.TPUEmbedding,
-            "TPUEmbeddingVariable": _private.TPUEmbeddingVariable},
+            "TPUEmbeddingVariable": LiveVariable},
         "tensorflow.python.tpu.tpu_embedding_v1": {
-            "TPUEmbeddingV0": their_v1.TPUEmbeddingV0},
+            "TPUEmbeddingV0": _embedding.TPUEmbeddingV0},
         "tensorflow.python.tpu.tpu_embedding_for_serving": {
             "TPUEmbeddingForServing": _embedding.TPUEmbeddingForServing,
             "cpu_embedding_lookup": their_serving.cpu_embedding_lookup},
@@ -131,7 +130,7 @@ def run_file(module: types.ModuleType) -> dict[str, tuple[str, str]]:
 
 def main() -> None:
     """Load the files that are named, run their cases, and print the outcomes."""
-    logging.set_verbosity(logging.ERROR)
+    logging.set_verbosity(logging.INFO)  # one case reads the log
     _resolver()
     made = _stand_ins()
     made[PACKAGE] = _module(PACKAGE, __path__=[])

@@ -116,8 +116,8 @@ TENSORFLOW_HASHES = {
         "678a2ad24de8925d527581903b25e85478388b609a0f7bf53160b40631b4e926",
 }
 FILES.update({
-    pathlib.Path(path).stem: Upstream(TENSORFLOW, TENSORFLOW_COMMIT, TENSORFLOW_FOLDER + path, hash_)
-    for path, hash_ in TENSORFLOW_HASHES.items()})
+    pathlib.Path(path).stem: Upstream(TENSORFLOW, TENSORFLOW_COMMIT, TENSORFLOW_FOLDER + path, sha)
+    for path, sha in TENSORFLOW_HASHES.items()})
 
 
 def read(name: str) -> str | None:
