@@ -118,6 +118,20 @@ TENSORFLOW_HASHES = {
 FILES.update({
     pathlib.Path(path).stem: Upstream(TENSORFLOW, TENSORFLOW_COMMIT, TENSORFLOW_FOLDER + path, sha)
     for path, sha in TENSORFLOW_HASHES.items()})
+KERAS_RS = "keras-team/keras-rs"
+KERAS_RS_COMMIT = "812d35bf0cb2452e66433e52880eb892a99bb8c9"
+
+KERAS_RS_FILES = {
+    "keras_rs_distributed_embedding": Upstream(
+        KERAS_RS, KERAS_RS_COMMIT, "keras_rs/src/layers/embedding/distributed_embedding_test.py",
+        "c3fb700b777162e86ea8d883dec5f87de5a8cceeb98a6719d759e5b55ebec4a7"),
+    "keras_rs_embed_reduce": Upstream(
+        KERAS_RS, KERAS_RS_COMMIT, "keras_rs/src/layers/embedding/embed_reduce_test.py",
+        "1cb3fbb286d1377a1d8825cd31c3d3ed467ebe0584cdae7c3a79cc46092cc4b1"),
+    "keras_rs_test_case": Upstream(  # not a test: their base class
+        KERAS_RS, KERAS_RS_COMMIT, "keras_rs/src/testing/test_case.py",
+        "b3387ada03e7cc4476de81e002d524f6220580f853ca157a2f87ccef18e50797"),
+}
 
 
 def read(name: str) -> str | None:
@@ -125,7 +139,7 @@ def read(name: str) -> str | None:
     folder = os.environ.get("EMBENG_ORACLES")
     if not folder:
         return None
-    upstream = {**FILES, **JAX_TPU_FILES}[name]
+    upstream = {**FILES, **JAX_TPU_FILES, **KERAS_RS_FILES}[name]
     path = pathlib.Path(folder, upstream.repository.split("/")[1], upstream.path)
     text = path.read_bytes()
     found = hashlib.sha256(text).hexdigest()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Rows, slots and the count of updates of an engine as the entries of a file of Keras.
+
+Entries are ``TABLE.parameters``, ``TABLE.SLOT`` and ``updates``. They do not depend on the backend.
+"""
+from collections.abc import MutableMapping
+from typing import Any
+
+import numpy
+
+from .._engine import Engine
+from .._errors import CheckpointError
+
+_STEP = "updates"
+
+
+def read_table(engine: Engine, table: str, slot: str | None) -> Any:
+    """Copy the rows of a table or a slot."""
+    return engine[table].read(slot=slot)
+
+
+def save_tables(engine: Engine, store: MutableMapping[str, Any]) -> None:
+    """Write all tables into a store."""
+    for table in engine:
+        for slot in (None, *table.slots):
+            store[f"{table.name}.{slot or 'parameters'}"] = read_table(engine, table.name, slot)
+    store[_STEP] = numpy.int64(engine.step)
+
+
+def load_tables(engine: Engine, store: MutableMapping[str, Any]) -> None:
+    """Read all tables out of a store.
+
+    Raises
+    ------
+    CheckpointError
+        An entry is not there, or has another shape. Nothing was changed then.
+    """
+    found: list[tuple[Any, str | None, Any]] = []
+    for table in engine:
+        for slot in (None, *table.slots):
+            key = f"{table.name}.{slot or 'parameters'}"
+            if key not in store.keys():
+                raise CheckpointError(f"the file has no {key}; it has {', '.join(store.keys())}")
+            rows = store[key]
+            wanted = table.shape[0], table._width(slot)
+            if tuple(rows.shape) != wanted:
+                raise CheckpointError(f"{key} is {list(rows.shape)} in the file, and "
+                                      f"{list(wanted)} here")
+            found.append((table, slot, rows))
+    for table, slot, rows in found:
+        table.write(numpy.asarray(rows, numpy.float32), slot=slot)
+    engine.step = int(numpy.asarray(store[_STEP]))

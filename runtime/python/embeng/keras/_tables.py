@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""The tables of a layer in an engine, as the operations of each backend use them, on the host.
+
+:class:`Tables` takes and returns arrays of numpy. Its methods may be called from any thread; an
+update is one step of all its tables.
+"""
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy
+
+from .. import initializers
+from .._engine import Engine, Feature, Table
+from .._errors import InvalidError
+from ._inputs import Layout, make_bags
+from .optimizers import Rule, translate
+
+# Rows that an initializer of Keras makes are all in memory twice for a moment.
+_CONSTANTS = {"Zeros": 0.0, "Ones": 1.0}
+
+
+def _constant_of(initializer: Any) -> float | None:
+    """Return the number that an initializer of Keras gives everywhere, if it gives one."""
+    name = type(initializer).__name__
+    if name == "Constant" and isinstance(initializer.value, int | float):
+        return float(initializer.value)
+    return _CONSTANTS.get(name)
+
+
+def _make_table(config: Any, rule: Rule) -> Table:
+    """Make the engine's table of a configuration; rows that Keras makes start as zeros."""
+    given = config.initializer
+    if not isinstance(given, initializers.Initializer):
+        constant = _constant_of(keras.initializers.get(given))
+        given = initializers.constant(0.0 if constant is None else constant)
+    return Table(config.name, config.vocabulary_size, config.embedding_dim, config.combiner,
+                 rule.optimizer, given, slot_starts=rule.slot_starts or None)
+
+
+class Tables:
+    """Tables and features in one engine.
+
+    Parameters
+    ----------
+    features : mapping of str to FeatureConfig
+        By path. Those that share a table share the object.
+    options
+        For :class:`embeng.Engine`.
+    """
+
+    def __init__(self, features: Mapping[str, Any], **options: Any):
+        self.configs: dict[str, Any] = {}
+        for feature in features.values():
+            held = self.configs.setdefault(feature.table.name, feature.table)
+            if held is not feature.table:
+                raise InvalidError(f"two tables have the name {held.name}; give each its own, or "
+                                   "share one TableConfig between the features")
+        self.table_of = {path: feature.table.name for path, feature in features.items()}
+        self.dims = {path: feature.table.embedding_dim for path, feature in features.items()}
+        self._rules = {name: translate(name, config.optimizer, f"rate_{number}")
+                       for number, (name, config) in enumerate(self.configs.items())}
+        self._rates = {name: f"rate_{number}" for number, name in enumerate(self.configs)}
+        self._lock = threading.Lock()
+        self.engine = Engine([_make_table(config, self._rules[name])
+                              for name, config in self.configs.items()],
+                             [Feature(path, table) for path, table in self.table_of.items()],
+                             **options)
+        for name, config in self.configs.items():
+            self._start(name, config.initializer)
+
+    def _start(self, name: str, given: Any) -> None:
+        if isinstance(given, initializers.Initializer):
+            return
+        initializer = keras.initializers.get(given)
+        if _constant_of(initializer) is None:
+            view = self.engine[name]
+            view.write(keras.ops.convert_to_numpy(initializer(view.shape, dtype="float32")))
+
+    def _bags(self, layouts: Sequence[Layout], arrays: Sequence[Any]) -> dict[str, Any]:
+        bags, at = {}, 0
+        for layout in layouts:
+            end = at + layout.tensor_count
+            weights = arrays[end] if layout.weighted else None
+            bags[layout.feature] = make_bags(layout, arrays[at:end], weights)
+            at = end + layout.weighted
+        return bags
+
+    def look_up(self, layouts: Sequence[Layout], arrays: Sequence[Any]) -> list[Any]:
+        """Look features up.
+
+        Parameters
+        ----------
+        layouts : sequence of Layout
+            The features.
+        arrays : sequence of ndarray
+            Their tensors and weights, one after another.
+
+        Returns
+        -------
+        list of ndarray of float32
+            ``[samples, dim]`` for each.
+        """
+        found = self.engine.lookup(self._bags(layouts, arrays))
+        return [found[layout.feature] for layout in layouts]
+
+    def weight_gradients(self, layouts: Sequence[Layout], arrays: Sequence[Any],
+                         gradients: Sequence[Any]) -> list[Any]:
+        """Compute the gradients of the weights of the features that have some, flat."""
+        bags = self._bags(layouts, arrays)
+        weighted = [layout.feature for layout in layouts if layout.weighted]
+        by_name = {layout.feature: gradient
+                   for layout, gradient in zip(layouts, gradients, strict=True)}
+        wanted: dict[str, Any] = dict.fromkeys(weighted)
+        self.engine.weight_gradients({name: bags[name] for name in weighted},
+                                     {name: by_name[name] for name in weighted}, wanted)
+        return [wanted[name] for name in weighted]
+
+    def update(self, layouts: Sequence[Layout], arrays: Sequence[Any], gradients: Sequence[Any],
+               scale: float) -> bool:
+        """Apply gradients of activations, as one step.
+
+        Parameters
+        ----------
+        layouts, arrays
+            As for :meth:`look_up`.
+        gradients : sequence of ndarray of float32
+            ``[samples, dim]`` for each feature.
+        scale : float
+            By what the loss was multiplied; 0 and 1 are nothing.
+
+        Returns
+        -------
+        bool
+            False if the loss was scaled and a gradient is not finite: nothing was changed.
+        """
+        scaled = scale not in (0.0, 1.0)
+        if scaled and not all(numpy.isfinite(gradient).all() for gradient in gradients):
+            return False
+        bags = self._bags(layouts, arrays)
+        by_name = {layout.feature: numpy.ascontiguousarray(gradient, numpy.float32)
+                   for layout, gradient in zip(layouts, gradients, strict=True)}
+        factor = 1.0 / scale if scaled else 1.0
+        with self._lock:
+            rates = self._prepare(bags, by_name, factor)
+            self.engine.update(bags, by_name, rates, factor if scaled else None)
+        return True
+
+    def _prepare(self, bags: Mapping[str, Any], gradients: dict[str, Any],
+                 factor: float) -> dict[str, float]:
+        """Scale gradients as the rules of their tables say, and return the rates of this step."""
+        step = self.engine.step
+        rates = {}
+        for name, rule in self._rules.items():
+            rate = None if rule.rate is None else rule.rate(step)
+            if rate is not None and not rule.scaled:
+                rates[self._rates[name]] = rate
+            features = [path for path in gradients if self.table_of[path] == name]
+            by = numpy.float32(rate) if rule.scaled and rate is not None else numpy.float32(1)
+            if rule.clipnorm is not None:
+                norm, _ = self.engine.gradient_norm({path: bags[path] for path in features},
+                                                    {path: gradients[path] for path in features})
+                by *= numpy.float32(rule.clipnorm / max(norm * factor, rule.clipnorm))
+            if by != 1:
+                gradients.update({path: gradients[path] * by for path in features})
+        return rates

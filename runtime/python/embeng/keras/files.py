@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Tables and slots out of files of Keras that other layers wrote: ``.keras`` and ``.weights.h5``.
+
+Such a file holds the variables of each layer below the layer's path, and those of the optimizer in
+one list, in the order in which the model has its trainable variables. Reading needs h5py, which
+Keras requires, and no class of the model that was saved.
+"""
+import io
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy
+
+from .._errors import CheckpointError
+
+# Slots of Keras' optimizers for each variable, in their order, as slots of the engine.
+_SLOTS: dict[str, tuple[str, ...]] = {
+    "SGD": ("momenta",), "Adagrad": ("accumulators",), "Adam": ("momenta", "velocities"),
+    "AdamW": ("momenta", "velocities"), "Ftrl": ("accumulators", "linears"),
+    "RMSprop": ("ms", "mom", "mg"), "Adadelta": ("accumulators", "updates"), "Lion": ("momenta",)}
+
+
+def _open_weights(source: "str | PathLike[str]") -> tuple[Any, dict[str, Any] | None]:
+    """Open the HDF5 file and the configuration of the model, if the file has one."""
+    import h5py
+
+    if not zipfile.is_zipfile(source):
+        return h5py.File(source, "r"), None
+    with zipfile.ZipFile(source) as archive:
+        config = json.loads(archive.read("config.json"))
+        return h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r"), config
+
+
+def list_keras_tables(source: "str | PathLike[str]") -> dict[str, tuple[int, ...]]:
+    """List the variables of layers in a file of Keras.
+
+    Parameters
+    ----------
+    source : path
+        A ``.keras`` or ``.weights.h5`` file.
+
+    Returns
+    -------
+    dict of str to tuple of int
+        Shapes of all variables that are matrices, by their path in the file.
+    """
+    file, _ = _open_weights(source)
+    with file:
+        return {path: tuple(file[path].shape) for path in _walk_variables(file)
+                if file[path].ndim == 2}
+
+
+def _read_optimizer(config: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]] | None:
+    """Find the optimizer that the model was compiled with."""
+    given = ((config or {}).get("compile_config") or {}).get("optimizer")
+    if not isinstance(given, dict):
+        return None
+    return given["class_name"], given["config"]
+
+
+def _slot_names(kind: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    names = _SLOTS.get(kind, ())
+    if kind == "SGD" and not settings["momentum"]:
+        return ()
+    if kind == "RMSprop":
+        return ("ms", *(["mom"] if settings["momentum"] > 0 else []),
+                *(["mg"] if settings["centered"] else []))
+    return names
+
+
+def _order_paths(paths: list[str], shape: tuple[int, ...]) -> list[str]:
+    """Put the variables of one shape into the order in which the model has them.
+
+    Keras numbers the layers of one class in their order: ``embedding``, ``embedding_1``, and so on.
+    """
+    kinds = {re.sub(r"_\d+(?=/|$)", "", path) for path in paths}
+    if len(kinds) > 1:
+        raise CheckpointError(f"the slots of {', '.join(paths)} cannot be told apart, which all are "
+                              f"{list(shape)}; give slots=False")
+    return sorted(paths, key=lambda path: [int(n) for n in re.findall(r"_(\d+)(?=/|$)", path)])
+
+
+def _find_slots(variables: Any, names: tuple[str, ...], shape: tuple[int, ...],
+                which: int, count: int) -> dict[str, Any]:
+    """Take the slots of the `which`-th of `count` variables of a shape out of an optimizer's."""
+    arrays = [variables[str(i)] for i in range(len(variables))]
+    matching = [array for array in arrays if tuple(array.shape) == shape]
+    if len(matching) != count * len(names):
+        raise CheckpointError(f"the optimizer of the file has {len(matching)} slots of the shape "
+                              f"{list(shape)}, and not {count * len(names)}; give slots=False")
+    return {name: matching[which * len(names) + k][()] for k, name in enumerate(names)}
+
+
+def _convert_slots(kind: str, settings: Mapping[str, Any], slots: dict[str, Any]) -> dict[str, Any]:
+    """Give slots of Keras as the engine's."""
+    if kind == "SGD":
+        return {"momenta": -slots["momenta"]} if slots else {}
+    if kind == "Adagrad":
+        return {"accumulators": slots["accumulators"] + numpy.float32(settings["epsilon"])}
+    return slots
+
+
+def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[str, str], *,
+                      slots: bool = True) -> int:
+    """Read tables of a layer out of a file that a model of Keras or keras-rs wrote.
+
+    Parameters
+    ----------
+    layer : DistributedEmbedding
+        The layer, whose tables are in the engine.
+    source : path
+        A ``.keras`` file, or a ``.weights.h5`` file, which has no slots that can be told apart.
+    names : mapping of str to str
+        From tables of the layer to paths in the file; :func:`list_keras_tables` lists those.
+    slots : bool
+        Read the slots of the model's optimizer and its count of steps as well, if the file has
+        them and each table has the same optimizer.
+
+    Returns
+    -------
+    int
+        How many slots were read.
+
+    Raises
+    ------
+    CheckpointError
+        A path is not in the file, a shape is another one, or slots are missing.
+
+    Notes
+    -----
+    The formulas are the same, and so are the numbers of the steps that follow, up to rounding, on
+    the rows that a batch touches.
+    """
+    engine = layer.engine
+    file, config = _open_weights(source)
+    optimizer = _read_optimizer(config) if slots else None
+    count = 0
+    with file:
+        paths = list(_walk_variables(file))
+        for table, path in names.items():
+            view = engine[table]
+            if path not in file:
+                raise CheckpointError(f"the file has no {path}; its matrices are "
+                                      f"{', '.join(list_keras_tables(source))}")
+            shape = tuple(file[path].shape)
+            if shape != view.shape:
+                raise CheckpointError(f"{path} is {list(shape)} in the file, and table {table} is "
+                                      f"{list(view.shape)}")
+            view.write(file[path][()])
+            if optimizer is None or "optimizer/vars" not in file:
+                continue
+            same = _order_paths([other for other in paths if file[other].shape == shape], shape)
+            found = _find_slots(file["optimizer/vars"], _slot_names(*optimizer), shape,
+                                same.index(path), len(same))
+            for slot, rows in _convert_slots(*optimizer, found).items():
+                view.write(rows, slot=slot)
+                count += 1
+        if count:
+            engine.step = int(file["optimizer/vars/0"][()])
+    return count
+
+
+def _walk_variables(file: Any) -> list[str]:
+    """List the paths of the variables of layers."""
+    import h5py
+
+    found: list[str] = []
+
+    def look(path: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and not path.startswith("optimizer/"):
+            found.append(path)
+
+    file.visititems(look)
+    return found

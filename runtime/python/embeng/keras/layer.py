@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: MIT
+"""The layer: nested features, placements, lookups on each backend, configuration, and files."""
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+
+from .._errors import InvalidError, NotSupportedError
+from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
+from ._saving import load_tables, read_table, save_tables
+from ._tables import Tables
+from .configs import FeatureConfig, TableConfig, is_feature
+from .embed_reduce import COMBINERS, EmbedReduce
+
+_PREPROCESSED = "preprocessed_inputs"
+_ENGINE = ("auto", "sparsecore")
+_PLACEMENTS = (*_ENGINE, "default_device")
+
+
+def _load_backend() -> Any:
+    """Import the operations of the backend that Keras runs on."""
+    name = keras.backend.backend()
+    if name == "torch":
+        from . import _torch as backend
+    elif name == "jax":
+        from . import _jax as backend  # type: ignore[no-redef]
+    elif name == "tensorflow":
+        from . import _tensorflow as backend  # type: ignore[no-redef]
+    else:
+        raise NotSupportedError(f"the backend {name} of Keras has no gradients to train tables by; "
+                                "use torch, jax or tensorflow")
+    return backend
+
+
+def _check_feature(path: str, feature: Any) -> None:
+    where = f"feature {path}"
+    if not is_feature(feature):
+        raise InvalidError(f"{where}: its settings are {feature!r}; give a FeatureConfig")
+    table = feature.table
+    if table.placement not in _PLACEMENTS:
+        raise InvalidError(f"{where}: the placement {table.placement!r} of table {table.name} is "
+                           f"none of {', '.join(_PLACEMENTS)}")
+    if table.combiner not in COMBINERS:
+        raise InvalidError(f"{where}: the combiner {table.combiner!r} of table {table.name} is "
+                           f"none of {', '.join(COMBINERS)}")
+    if feature.output_shape and feature.output_shape[-1] != table.embedding_dim:
+        raise InvalidError(f"{where}: its output_shape {tuple(feature.output_shape)} does not end "
+                           f"in {table.embedding_dim}, the embedding_dim of table {table.name}")
+    if feature.input_shape and feature.output_shape and \
+            len(feature.output_shape) != max(len(feature.input_shape), 2):
+        raise NotSupportedError(f"{where}: its output_shape {tuple(feature.output_shape)} keeps "
+                                "the rows of a sample apart, which this layer does not; use ids "
+                                "[samples, n, 1], whose activations are [samples, n, dim]")
+
+
+class _Features:
+    """The features by path, and the structure that they came in. Keras does not look inside."""
+
+    def __init__(self, given: Any):
+        self.given = given
+        self.paths: list[str] = []
+        self.by_path: dict[str, Any] = {}
+        for keys, feature in keras.tree.flatten_with_path(given):
+            path = ".".join(str(key) for key in keys) or getattr(feature, "name", "feature")
+            _check_feature(path, feature)
+            self.paths.append(path)
+            self.by_path[path] = feature
+        if not self.paths:
+            raise InvalidError("feature_configs has no feature")
+        self.structure = keras.tree.pack_sequence_as(given, self.paths)
+
+    def flatten(self, values: Any, what: str) -> dict[str, Any]:
+        """Give a nested structure as a dict of paths."""
+        found: dict[str, Any] = {}
+
+        def take(path: str, value: Any) -> None:
+            found[path] = value
+
+        try:
+            keras.tree.map_structure_up_to(self.structure, take, self.structure, values)
+        except (TypeError, ValueError) as error:
+            raise InvalidError(f"{what} have another structure than feature_configs, whose "
+                               f"features are {', '.join(self.paths)}: {error}") from error
+        return found
+
+    def pack(self, values: Mapping[str, Any]) -> Any:
+        """Give a dict of paths in the nested structure."""
+        return keras.tree.pack_sequence_as(self.given, [values[path] for path in self.paths])
+
+
+def _check_stacking(stacking: Any, tables: Mapping[str, Any]) -> None:
+    """Refuse names that are no tables'. The engine stacks tables itself, and no number changes."""
+    if stacking in ("auto", None):
+        return
+    if isinstance(stacking, str) or not isinstance(stacking, Sequence):
+        raise InvalidError(f"table_stacking is {stacking!r}; give 'auto', None, or lists of names")
+    for group in stacking:
+        for name in [group] if isinstance(group, str) else group:
+            if name not in tables:
+                raise InvalidError(f"table_stacking names {name!r}; the tables are "
+                                   f"{', '.join(tables)}")
+
+
+@keras.saving.register_keras_serializable("embeng")
+class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
+    """Look features up in tables of an engine, which trains each by an optimizer of its own.
+
+    A backward applies the gradients of a call to the rows of its batch, as one step; layers whose
+    output has no gradient, as in ``evaluate()`` and ``predict()``, change nothing. Batches may have
+    any size.
+
+    Parameters
+    ----------
+    feature_configs : nested structure of FeatureConfig
+        Ours, or keras-rs'.
+    table_stacking : "auto", None or lists of names
+        Checked, and otherwise without effect.
+    update_stats : bool
+        Let :meth:`preprocess` with ``training=True`` keep the limits of the tables' settings; not
+        on TensorFlow, whose inputs have no numbers in a graph.
+    cores, memory, device
+        As :class:`embeng.Engine` has them.
+    **options
+        For :class:`keras.layers.Layer`.
+
+    Raises
+    ------
+    InvalidError, NotSupportedError
+        A table or feature is wrong; the sentence names it.
+
+    Notes
+    -----
+    One thread may train at a time; any number may look up.
+    """
+
+    def __init__(self, feature_configs: Any, *, table_stacking: Any = "auto",
+                 update_stats: bool = False, cores: int = 0, memory: int = 0,
+                 device: str | None = "soft", **options: Any):
+        super().__init__(**options)
+        if update_stats and keras.backend.backend() == "tensorflow":
+            raise InvalidError("update_stats=True reads numbers of inputs, which a graph of "
+                               "TensorFlow does not have; leave it out")
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+        self._features = _Features(feature_configs)
+        tables = {f.table.name: f.table for f in self._features.by_path.values()}
+        _check_stacking(table_stacking, tables)
+        self._stacking = (table_stacking,)
+        self.update_stats = update_stats
+        self._opening = {"cores": cores, "memory": memory, "device": device}.items()
+        self._open()
+        self.built = True
+
+    def _open(self) -> None:
+        """Make the tables of each placement."""
+        engine = {path: feature for path, feature in self._features.by_path.items()
+                  if feature.table.placement in _ENGINE}
+        self._tables = None
+        self._variables_by_path: dict[str, Any] = {}
+        with self._open_name_scope():
+            self._make_variables([path for path in self._features.paths if path not in engine])
+            if not engine:
+                return
+            self._backend = _load_backend()
+            self._tables = Tables(engine, **dict(self._opening))
+            # Callbacks of the host are no part of a program that XLA compiles for TensorFlow.
+            self.supports_jit = keras.backend.backend() != "tensorflow"
+            self._counter = self.add_weight(
+                name="updates", shape=(), initializer="zeros", dtype="float32", autocast=False,
+                overwrite_with_gradient=True)
+
+    def _make_variables(self, paths: Sequence[str]) -> None:
+        """Make a layer of Keras for each table of the default device."""
+        made: dict[int, Any] = {}
+        for path in paths:
+            table = self._features.by_path[path].table
+            if id(table) not in made:
+                layer = EmbedReduce(table.vocabulary_size, table.embedding_dim, table.initializer,
+                                    combiner=table.combiner, name=table.name,
+                                    dtype=self.dtype_policy)
+                layer.build(None)
+                made[id(table)] = layer
+            self._variables_by_path[path] = made[id(table)]
+
+    # -- lookups
+
+    def preprocess(self, inputs: Any, weights: Any = None, training: bool = False) -> Any:
+        """Bring inputs into the form that a compiled step takes.
+
+        On JAX bags of different lengths become dense arrays, filled up with -1; elsewhere tensors
+        stay as they are.
+
+        Parameters
+        ----------
+        inputs : nested structure of tensors
+            Ids, in the structure of `feature_configs`.
+        weights : nested structure of tensors, optional
+            In the same structure.
+        training : bool
+            With ``update_stats=True``, keep the limits of the tables' settings.
+
+        Returns
+        -------
+        dict
+            For the argument `inputs` of a call.
+
+        Raises
+        ------
+        InvalidError
+            The structure is another one.
+        """
+        ids = self._features.flatten(inputs, "inputs")
+        given = None if weights is None else self._features.flatten(weights, "weights")
+        if keras.backend.backend() == "jax":
+            ids = {path: self._pad(path, value, "int32", PADDING) for path, value in ids.items()}
+            given = given and {path: self._pad(path, value, "float32", 0.0)
+                               for path, value in given.items()}
+        if training and self.update_stats:
+            self._note_limits(ids)
+        made = {"inputs": ids}
+        if given is not None:
+            made["weights"] = given
+        return {_PREPROCESSED: made}
+
+    def _pad(self, path: str, value: Any, kind: str, filler: Any) -> Any:
+        if isinstance(value, keras.KerasTensor):
+            if not (value.ragged or value.sparse):
+                return value
+            return keras.Input((None,), value.shape[0], dtype=kind)
+        if not is_ragged(value):
+            return value if is_sparse(value) else keras.ops.convert_to_tensor(value)
+        shape = self._features.by_path[path].input_shape
+        width = shape[1] if len(shape) > 1 and isinstance(shape[1], int) else 0
+        return keras.ops.convert_to_tensor(pad(value, kind, filler, width))
+
+    def _note_limits(self, ids: Mapping[str, Any]) -> None:
+        """Raise the limits of tables to what a batch has in one partition."""
+        import numpy
+
+        for path, value in ids.items():
+            table = self._features.by_path[path].table
+            numbers = numpy.asarray(keras.ops.convert_to_numpy(value)).reshape(-1)
+            numbers = numbers[numbers != PADDING]
+            table.max_ids_per_partition = max(table.max_ids_per_partition, len(numbers))
+            table.max_unique_ids_per_partition = max(table.max_unique_ids_per_partition,
+                                                     len(numpy.unique(numbers)))
+
+    def call(self, inputs: Any, weights: Any = None, training: bool = False) -> Any:
+        """Look features up.
+
+        Parameters
+        ----------
+        inputs : nested structure of tensors, or what preprocess() returned
+            Ids ``[samples]``, ``[samples, n]``, ragged or sparse.
+        weights : nested structure of tensors, optional
+            They have the forms of the ids; 1 without them.
+        training : bool
+            Whether the loss may be scaled, which the layer then notices.
+
+        Returns
+        -------
+        nested structure of tensors
+            ``[samples, embedding_dim]`` each, in the compute type of the layer.
+
+        Raises
+        ------
+        OutOfRangeError
+            An id is outside of its table.
+        """
+        made = inputs if _is_preprocessed(inputs) else self.preprocess(inputs, weights, training)
+        ids, given = made[_PREPROCESSED]["inputs"], made[_PREPROCESSED].get("weights", {})
+        outputs = {path: layer(ids[path], given.get(path))
+                   for path, layer in self._variables_by_path.items()}
+        if self._tables is not None:
+            outputs.update(self._look_up(ids, given, training))
+        return self._features.pack(outputs)
+
+    def _look_up(self, ids: Mapping[str, Any], weights: Mapping[str, Any],
+                 training: bool) -> dict[str, Any]:
+        """Look up what is in the engine."""
+        assert self._tables is not None
+        layouts: list[Layout] = []
+        tensors: list[Any] = []
+        outers: list[Any] = []
+        for path, table in self._tables.table_of.items():
+            combiner = self._tables.configs[table].combiner
+            read = read_input(path, ids[path], weights.get(path), combiner)
+            layouts.append(Layout(path, read.form, read.weights is not None))
+            tensors += read.tensors if read.weights is None else (*read.tensors, read.weights)
+            outers.append(read.outer)
+        more = [[outer[0] if len(outer) == 1 else None for outer in outers]] \
+            if keras.backend.backend() == "jax" else []
+        probe, found = self._backend.look_up(self._tables, layouts, self._counter.value, tensors,
+                                             *more)
+        if training:
+            self.add_loss(probe)
+        outputs = {}
+        for layout, outer, output in zip(layouts, outers, found, strict=True):
+            if len(outer) > 1:
+                output = keras.ops.reshape(output, (*outer, self._tables.dims[layout.feature]))
+            outputs[layout.feature] = keras.ops.cast(output, self.compute_dtype)
+        return outputs
+
+    def compute_output_shape(self, input_shapes: Any) -> Any:
+        """Compute the shapes of activations from those of inputs."""
+        shapes = input_shapes[_PREPROCESSED]["inputs"] if _is_preprocessed(input_shapes) else \
+            self._features.flatten(input_shapes, "shapes")
+        return self._features.pack({path: self._shape_of(path, shape)
+                                    for path, shape in shapes.items()})
+
+    def _shape_of(self, path: str, shape: Any) -> tuple[Any, ...]:
+        outer = tuple(shape) if len(shape) <= 1 else tuple(shape)[:-1]
+        return (*outer, self._features.by_path[path].table.embedding_dim)
+
+    def compute_output_spec(self, inputs: Any, weights: Any = None, training: bool = False) -> Any:
+        """Describe the results, which are dense."""
+        ids = inputs[_PREPROCESSED]["inputs"] if _is_preprocessed(inputs) else \
+            self._features.flatten(inputs, "inputs")
+        return self._features.pack({
+            path: keras.KerasTensor(self._shape_of(path, value.shape), dtype=self.compute_dtype)
+            for path, value in ids.items()})
+
+    # -- tables
+
+    @classmethod
+    def has_sparsecores(cls) -> bool:
+        """Whether tables may have the placement "sparsecore": always, since an engine is here."""
+        return True
+
+    @property
+    def engine(self) -> Any:
+        """The engine, with all updates done; None if all tables are on the default device."""
+        if self._tables is None:
+            return None
+        self._backend.synchronize()
+        self._tables.engine.flush()
+        return self._tables.engine
+
+    def get_embedding_tables(self) -> dict[str, Any]:
+        """Return copies of the tables, as tensors by name."""
+        found = {layer.name: keras.ops.copy(layer.embeddings.value)
+                 for layer in self._variables_by_path.values()}
+        if self._tables is not None:
+            found.update({name: keras.ops.convert_to_tensor(read_table(self.engine, name, None))
+                          for name in self._tables.configs})
+        return found
+
+    def set_embedding_tables(self, tables: Mapping[str, Any]) -> None:
+        """Write tables.
+
+        Parameters
+        ----------
+        tables : mapping of str to tensor
+            ``[vocabulary_size, embedding_dim]`` by name; others stay as they are.
+
+        Raises
+        ------
+        UnknownNameError, InvalidError
+            A name or a shape is wrong.
+        """
+        layers = {layer.name: layer for layer in self._variables_by_path.values()}
+        for name, values in tables.items():
+            if name in layers:
+                layers[name].embeddings.assign(values)
+                continue
+            if self._tables is None:
+                raise InvalidError(f"there is no table {name!r}; the tables are "
+                                   f"{', '.join(layers)}")
+            view = self.engine[name]
+            rows = keras.ops.convert_to_numpy(values)
+            if rows.shape != view.shape:
+                raise InvalidError(f"table {name} is {list(view.shape)}, and not "
+                                   f"{list(rows.shape)}")
+            view.write(rows)
+
+    # -- configuration and files
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor; features name shared tables by their index."""
+        tables: list[Any] = []
+
+        def describe(feature: Any) -> dict[str, Any]:
+            if not any(feature.table is table for table in tables):
+                tables.append(feature.table)
+            index = next(i for i, table in enumerate(tables) if table is feature.table)
+            return {**feature.get_config(), "table": index}
+
+        features = keras.tree.map_structure(describe, self._features.given)
+        return {**super().get_config(), "feature_configs": features,
+                "tables": [table.get_config() for table in tables],
+                "table_stacking": self._stacking[0], "update_stats": self.update_stats,
+                **dict(self._opening)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "DistributedEmbedding":
+        """Make it of what :meth:`get_config` returned."""
+        made = dict(config)
+        tables = [TableConfig.from_config(table) for table in made.pop("tables")]
+
+        def read(part: Any) -> Any:
+            if isinstance(part, dict) and isinstance(part.get("table"), int):
+                return FeatureConfig(part["name"], tables[part["table"]], part["input_shape"],
+                                     part["output_shape"])
+            if isinstance(part, dict):
+                return {key: read(value) for key, value in part.items()}
+            return type(part)(read(value) for value in part)
+
+        made["feature_configs"] = read(made["feature_configs"])
+        return cls(**made)
+
+    def save_own_variables(self, store: Any) -> None:
+        """Write rows, slots and the count of updates into a file of Keras."""
+        if self._tables is not None:
+            save_tables(self.engine, store)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Read what :meth:`save_own_variables` wrote, on whichever backend that was."""
+        if self._tables is not None:
+            load_tables(self.engine, store)
+
+
+def _is_preprocessed(inputs: Any) -> bool:
+    return isinstance(inputs, dict) and set(inputs) == {_PREPROCESSED}
