@@ -39,6 +39,18 @@ def _make_table(config: Any, rule: Rule) -> Table:
                  rule.optimizer, given, slot_starts=rule.slot_starts or None)
 
 
+def as_keras_initializer(config: Any) -> Any:
+    """Give the initializer of a table as Keras calls it; one of embeng's has the engine's bits."""
+    if not isinstance(config.initializer, initializers.Initializer):
+        return config.initializer
+
+    def make(shape: Any, dtype: Any = None) -> Any:
+        with Engine([Table(config.name, *shape, initializer=config.initializer)], cores=1) as made:
+            return keras.ops.convert_to_tensor(made[config.name].read(), dtype)
+
+    return make
+
+
 class Tables:
     """Tables and features in one engine.
 
@@ -138,10 +150,15 @@ class Tables:
         scaled = scale not in (0.0, 1.0)
         if scaled and not all(numpy.isfinite(gradient).all() for gradient in gradients):
             return False
-        bags = self._bags(layouts, arrays)
-        by_name = {layout.feature: numpy.ascontiguousarray(gradient, numpy.float32)
-                   for layout, gradient in zip(layouts, gradients, strict=True)}
+        bags, by_name = self._bags(layouts, arrays), {}
+        for layout, gradient in zip(layouts, gradients, strict=True):
+            if self._rules[self.table_of[layout.feature]].optimizer is None:
+                del bags[layout.feature]
+            else:
+                by_name[layout.feature] = numpy.ascontiguousarray(gradient, numpy.float32)
         factor = 1.0 / scale if scaled else 1.0
+        if not bags:
+            return True
         with self._lock:
             rates = self._prepare(bags, by_name, factor)
             self.engine.update(bags, by_name, rates, factor if scaled else None)

@@ -26,19 +26,24 @@ def _find_weights(layouts: Sequence[Layout]) -> list[int]:
     return places
 
 
-def _call_update(tables: Tables, layouts: Sequence[Layout], counter: Any, scale: Any,
+def _call_host(function: Any, tensors: Sequence[Any], outputs: int) -> list[Any]:
+    """Call a function of the host that returns f32 arrays."""
+    found = tf.numpy_function(function, list(tensors), [tf.float32] * outputs)
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _call_update(tables: Tables, layouts: Sequence[Layout], trained: bool, counter: Any, scale: Any,
                  tensors: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
     weighted = any(layout.weighted for layout in layouts)
 
     def run(count: Any, factor: Any, *arrays: Any) -> list[Any]:
         held, parts = arrays[:len(tensors)], arrays[len(tensors):]
         found = tables.weight_gradients(layouts, held, parts) if weighted else []
-        applied = tables.update(layouts, held, parts, float(factor))
+        applied = not trained or tables.update(layouts, held, parts, float(factor))
         return [numpy.float32(count + 1 if applied else numpy.nan), *found]
 
     places = _find_weights(layouts)
-    kinds = [tf.float32] * (1 + len(places))
-    count, *found = tf.numpy_function(run, [counter, scale, *tensors, *gradients], kinds)
+    count, *found = _call_host(run, [counter, scale, *tensors, *gradients], 1 + len(places))
     result: list[Any] = [tf.ensure_shape(count, ()), *[None] * len(tensors)]
     for place, part in zip(places, found, strict=True):
         result[1 + place] = tf.reshape(part, tf.shape(tensors[place]))
@@ -46,7 +51,7 @@ def _call_update(tables: Tables, layouts: Sequence[Layout], counter: Any, scale:
 
 
 def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
-            tensors: Sequence[Any]) -> tuple[Any, list[Any]]:
+            tensors: Sequence[Any], trained: bool) -> tuple[Any, list[Any]]:
     """Look features up, differentiably.
 
     Parameters
@@ -59,6 +64,8 @@ def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
         Value of the layer's counter.
     tensors : sequence of Tensor
         Inputs and weights of the features, one after another.
+    trained : bool
+        Whether a gradient tape updates the tables.
 
     Returns
     -------
@@ -70,16 +77,17 @@ def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def differentiable(count: Any, *parts: Any) -> Any:
-        found = tf.numpy_function(run, parts, [tf.float32] * len(layouts))
+        found = _call_host(run, parts, len(layouts))
         for output, layout in zip(found, layouts, strict=True):
             output.set_shape((None, tables.dims[layout.feature]))
 
         def differentiate(scale: Any, *gradients: Any) -> Any:
-            return _call_update(tables, layouts, count, scale, parts, gradients)
+            return _call_update(tables, layouts, trained, count, scale, parts, gradients)
 
         return (tf.zeros((), tf.float32), *found), differentiate
 
-    probe, *found = differentiable(counter, *tensors)
+    # A tape runs all that it has seen: it is not to see a layer that is not trained.
+    probe, *found = differentiable(counter if trained else tf.stop_gradient(counter), *tensors)
     return probe, found
 
 

@@ -23,6 +23,7 @@ def _pad_ragged(value: Any, kind: str, filler: Any) -> Any:
 
 def _fill_sparse(value: Any, kind: str) -> tuple[Any, Any]:
     """Make dense ids of a sparse tensor, and 1 where one is."""
+    marks: Any
     backend = keras.backend.backend()
     if backend == "tensorflow":
         import tensorflow as tf

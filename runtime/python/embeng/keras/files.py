@@ -17,7 +17,8 @@ import numpy
 
 from .._errors import CheckpointError
 
-# Slots of Keras' optimizers for each variable, in their order, as slots of the engine.
+# Slots of Keras' optimizers, in their order, as slots of the engine. An optimizer has those of one
+# variable side by side, but RMSprop has one slot of all variables after another.
 _SLOTS: dict[str, tuple[str, ...]] = {
     "SGD": ("momenta",), "Adagrad": ("accumulators",), "Adam": ("momenta", "velocities"),
     "AdamW": ("momenta", "velocities"), "Ftrl": ("accumulators", "linears"),
@@ -79,12 +80,12 @@ def _order_paths(paths: list[str], shape: tuple[int, ...]) -> list[str]:
     """
     kinds = {re.sub(r"_\d+(?=/|$)", "", path) for path in paths}
     if len(kinds) > 1:
-        raise CheckpointError(f"the slots of {', '.join(paths)} cannot be told apart, which all are "
+        raise CheckpointError(f"the slots of {', '.join(paths)} cannot be told apart: all are "
                               f"{list(shape)}; give slots=False")
     return sorted(paths, key=lambda path: [int(n) for n in re.findall(r"_(\d+)(?=/|$)", path)])
 
 
-def _find_slots(variables: Any, names: tuple[str, ...], shape: tuple[int, ...],
+def _find_slots(variables: Any, kind: str, names: tuple[str, ...], shape: tuple[int, ...],
                 which: int, count: int) -> dict[str, Any]:
     """Take the slots of the `which`-th of `count` variables of a shape out of an optimizer's."""
     arrays = [variables[str(i)] for i in range(len(variables))]
@@ -92,7 +93,8 @@ def _find_slots(variables: Any, names: tuple[str, ...], shape: tuple[int, ...],
     if len(matching) != count * len(names):
         raise CheckpointError(f"the optimizer of the file has {len(matching)} slots of the shape "
                               f"{list(shape)}, and not {count * len(names)}; give slots=False")
-    return {name: matching[which * len(names) + k][()] for k, name in enumerate(names)}
+    first, apart = (which, count) if kind == "RMSprop" else (which * len(names), 1)
+    return {name: matching[first + k * apart][()] for k, name in enumerate(names)}
 
 
 def _convert_slots(kind: str, settings: Mapping[str, Any], slots: dict[str, Any]) -> dict[str, Any]:
@@ -154,8 +156,8 @@ def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[
             if optimizer is None or "optimizer/vars" not in file:
                 continue
             same = _order_paths([other for other in paths if file[other].shape == shape], shape)
-            found = _find_slots(file["optimizer/vars"], _slot_names(*optimizer), shape,
-                                same.index(path), len(same))
+            found = _find_slots(file["optimizer/vars"], optimizer[0], _slot_names(*optimizer),
+                                shape, same.index(path), len(same))
             for slot, rows in _convert_slots(*optimizer, found).items():
                 view.write(rows, slot=slot)
                 count += 1

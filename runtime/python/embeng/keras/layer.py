@@ -8,7 +8,7 @@ import keras
 from .._errors import InvalidError, NotSupportedError
 from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
 from ._saving import load_tables, read_table, save_tables
-from ._tables import Tables
+from ._tables import Tables, as_keras_initializer
 from .configs import FeatureConfig, TableConfig, is_feature
 from .embed_reduce import COMBINERS, EmbedReduce
 
@@ -175,9 +175,9 @@ class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
         for path in paths:
             table = self._features.by_path[path].table
             if id(table) not in made:
-                layer = EmbedReduce(table.vocabulary_size, table.embedding_dim, table.initializer,
-                                    combiner=table.combiner, name=table.name,
-                                    dtype=self.dtype_policy)
+                layer = EmbedReduce(table.vocabulary_size, table.embedding_dim,
+                                    as_keras_initializer(table), combiner=table.combiner,
+                                    name=table.name, dtype=self.dtype_policy)
                 layer.build(None)
                 made[id(table)] = layer
             self._variables_by_path[path] = made[id(table)]
@@ -288,10 +288,13 @@ class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
             layouts.append(Layout(path, read.form, read.weights is not None))
             tensors += read.tensors if read.weights is None else (*read.tensors, read.weights)
             outers.append(read.outer)
-        more = [[outer[0] if len(outer) == 1 else None for outer in outers]] \
-            if keras.backend.backend() == "jax" else []
+        more: dict[str, Any] = {}
+        if keras.backend.backend() == "jax":
+            more["outers"] = [outer[0] if len(outer) == 1 else None for outer in outers]
+        elif keras.backend.backend() == "tensorflow":
+            more["trained"] = self._counter.trainable
         probe, found = self._backend.look_up(self._tables, layouts, self._counter.value, tensors,
-                                             *more)
+                                             **more)
         if training:
             self.add_loss(probe)
         outputs = {}
@@ -399,8 +402,8 @@ class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
 
         def read(part: Any) -> Any:
             if isinstance(part, dict) and isinstance(part.get("table"), int):
-                return FeatureConfig(part["name"], tables[part["table"]], part["input_shape"],
-                                     part["output_shape"])
+                return FeatureConfig(part["name"], tables[part["table"]],
+                                     tuple(part["input_shape"]), tuple(part["output_shape"]))
             if isinstance(part, dict):
                 return {key: read(value) for key, value in part.items()}
             return type(part)(read(value) for value in part)

@@ -71,11 +71,13 @@ def _check_common(table: str, optimizer: Any) -> None:
 def _translate_schedule(schedule: Any) -> schedules.Schedule | None:
     """Give a schedule of Keras as the engine's, which has the same bits on each backend."""
     kinds = keras.optimizers.schedules
-    config = schedule.get_config() if type(schedule).__module__.startswith("keras.") else {}
-    steps = config.get("decay_steps")
+    config: Any = {}
+    if type(schedule).__module__.startswith("keras."):
+        config = schedule.get_config()
+    steps: Any = config.get("decay_steps")
     if steps is not None and (int(steps) != steps or steps < 1):
         return None
-    first = config.get("initial_learning_rate")
+    first: Any = config.get("initial_learning_rate")
     if type(schedule) is kinds.ExponentialDecay:
         return schedules.exponential(first, int(steps), config["decay_rate"],
                                      staircase=config["staircase"])
