@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
-import numpy
 
 from .. import _core
 from .._errors import NotSupportedError
+from ._effects import Attributes, read_attributes, run_effect
 from ._layout import WEIGHTS, Bags, FeatureLayout, flatten_arrays
 
 Arrays = tuple[Any, ...]
@@ -77,70 +77,88 @@ def register_targets() -> None:
                                 f"version 0.1: {error}") from error
 
 
+def describe_call(call: Call) -> Attributes:
+    """Return the attributes of a call, as core/xla.c reads them."""
+    found: Attributes = (("engine", call.engine),)
+    if call.layouts:
+        found += (("features", tuple(f.number for f in call.layouts)),
+                  ("forms", tuple(f.form for f in call.layouts)),
+                  ("padding", tuple(f.padding for f in call.layouts)))
+    return found
+
+
 class Foreign:
     """XLA's foreign functions: they read and write the buffers of XLA, without Python."""
 
-    def _run(self, name: str, call: Call, results: Any, arguments: list[Any], effect: bool,
-             **attributes: Any) -> Any:
-        function = jax.ffi.ffi_call(name, results, has_side_effect=effect,
-                                    vmap_method="sequential")
-        if call.layouts:
-            attributes["features"] = numpy.array([f.number for f in call.layouts], numpy.int64)
-            attributes["forms"] = numpy.array([f.form for f in call.layouts], numpy.int64)
-            attributes["padding"] = numpy.array([f.padding for f in call.layouts], numpy.int64)
-        return function(*arguments, engine=numpy.int64(call.engine), **attributes)
+    def _look(self, name: str, call: Call, results: Any, arguments: list[Any]) -> Any:
+        """Call a function without an effect: XLA leaves it out where nobody wants its results."""
+        function = jax.ffi.ffi_call(name, results, vmap_method="sequential")
+        return function(*arguments, **read_attributes(describe_call(call)))
+
+    def _change(self, name: str, arguments: list[Any], attributes: Attributes) -> Any:
+        """Call a function with an effect: neither JAX nor XLA leave it out, or run it twice."""
+        function = jax.ffi.ffi_call(name, TOKEN, has_side_effect=True, vmap_method="sequential")
+        return function(*arguments, **read_attributes(attributes))
 
     def lookup(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays) -> Arrays:
-        """Look up without an effect: XLA may leave it out where nobody wants the activations."""
+        """Look up without an effect."""
         results = [jax.ShapeDtypeStruct(f.shape, jnp.float32) for f in call.layouts]
         arguments = [token, *flatten_arrays(call.layouts, bags, weights)]
-        return tuple(self._run("embeng_lookup", call, [*results, TOKEN], arguments, False))
+        return tuple(self._look("embeng_lookup", call, [*results, TOKEN], arguments))
 
     def push(self, call: Call, before: Any, part: Any, bags: tuple[Bags, ...], weights: Arrays,
              gradients: Arrays) -> Any:
-        """Push with an effect: XLA neither leaves it out nor runs it twice."""
+        """Push with an effect."""
         arguments = [before, part, *flatten_arrays(call.layouts, bags, weights, gradients)]
-        return self._run("embeng_push", call, TOKEN, arguments, True)
+        return self._change("embeng_push", arguments, describe_call(call))
 
     def weights(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays,
                 gradients: Arrays) -> Arrays:
         """Differentiate weights without an effect."""
         arguments = [token, *flatten_arrays(call.layouts, bags, weights, gradients)]
         results = [*weight_shapes(call, weights), TOKEN]
-        return tuple(self._run("embeng_weights", call, results, arguments, False))[:-1]
+        return tuple(self._look("embeng_weights", call, results, arguments))[:-1]
 
     def apply(self, call: Call, token: Any, expected: Any, multiplier: Any, names: tuple[str, ...],
               rates: Any) -> Any:
         """Apply with an effect."""
-        return self._run("embeng_apply", call, TOKEN, [token, expected, multiplier, rates], True,
-                         rates="\n".join(names))
+        return self._change("embeng_apply", [token, expected, multiplier, rates],
+                            (*describe_call(call), ("rates", "\n".join(names))))
 
     def update(self, call: Call, token: Any, multiplier: Any, names: tuple[str, ...], rates: Any,
                bags: tuple[Bags, ...], weights: Arrays, gradients: Arrays) -> Any:
         """Update with an effect."""
         arguments = [token, multiplier, rates,
                      *flatten_arrays(call.layouts, bags, weights, gradients)]
-        return self._run("embeng_update", call, TOKEN, arguments, True, rates="\n".join(names))
+        return self._change("embeng_update", arguments,
+                            (*describe_call(call), ("rates", "\n".join(names))))
 
     def drop(self, call: Call, token: Any) -> Any:
         """Drop with an effect."""
-        return self._run("embeng_drop", call, TOKEN, [token], True)
+        return self._change("embeng_drop", [token], describe_call(call))
+
+
+class Pure(Foreign):
+    """The same with effects of which JAX knows nothing."""
+
+    def _change(self, name: str, arguments: list[Any], attributes: Attributes) -> Any:
+        return run_effect(name, arguments, attributes)
 
 
 def find_backend(name: str) -> Backend:
-    """Return a backend by its name: "ffi" or "callback"."""
-    if name == "ffi":
-        register_targets()
-        return Foreign()
-    from ._callbacks import Callbacks
+    """Return a backend by its name: "ffi", "pure" or "callback"."""
+    if name == "callback":
+        from ._callbacks import Callbacks
 
-    return Callbacks()
+        return Callbacks()
+    register_targets()
+    return Pure() if name == "pure" else Foreign()
 
 
 def choose_backend(name: str | None) -> str:
     """Return the name of a backend that works: what is asked for, or the best there is."""
-    if name not in (None, "ffi", "callback"):
-        raise NotSupportedError(f"calls is {name!r}; give 'ffi', 'callback' or None")
+    if name not in (None, "ffi", "pure", "callback"):
+        raise NotSupportedError(f"calls is {name!r}; give 'ffi', 'pure', 'callback' or None")
     if name == "callback":
         return name
     try:
@@ -149,4 +167,4 @@ def choose_backend(name: str | None) -> str:
         if name:
             raise
         return "callback"
-    return "ffi"
+    return name or "ffi"

@@ -81,9 +81,11 @@ class Embedding:
     initializers : mapping of str to callable, optional
         By the names of tables, initializers of JAX (``jax.nn.initializers``), with which
         :meth:`init` starts rows: they are called with a key, the shape and float32.
-    calls : {"ffi", "callback"}, optional
-        How programs call the engine: foreign functions of XLA, or callbacks of Python, which
-        are slower. By default the first, where jaxlib takes them.
+    calls : {"ffi", "pure", "callback"}, optional
+        How programs call the engine. "ffi", the default where jaxlib takes it: foreign functions of
+        XLA, with updates as effects that JAX tracks, so that one runs though nobody uses its state.
+        "pure": the same, but JAX takes updates for pure and leaves out what is not used; programs
+        are dispatched faster. "callback": callbacks of Python, which are slower.
     **options
         Options of :class:`embeng.Engine`.
 
@@ -110,6 +112,11 @@ class Embedding:
         remember_engine(engine)
         for name in self._initializers:
             engine[name]  # raises for a table that there is not
+
+    @property
+    def calls(self) -> str:
+        """How programs call the engine."""
+        return self._calls
 
     # -- states
 
@@ -230,8 +237,8 @@ class Embedding:
         Notes
         -----
         The gradients are those of all lookups since the last step, in the order of the backward
-        pass. It is an error when they are more or fewer than `gradients` says. XLA runs it
-        exactly once, also where the returned state is not used.
+        pass. It is an error when they are more or fewer than `gradients` says. It runs exactly
+        once, also where the returned state is not used, unless `calls` is "pure".
         """
         names, values = _stack_rates(rates)
         count = refuse_derivative("Embedding.apply()", gradients.token)

@@ -27,7 +27,7 @@ def make_embedding(calls: str | None = "ffi", combiner: str = "sum", optimizer: 
     return embeng.jax.Embedding([table], features, calls=calls, cores=1, **options)
 
 
-@pytest.fixture(params=["ffi", "callback"])
+@pytest.fixture(params=["ffi", "pure", "callback"])
 def emb(request: pytest.FixtureRequest) -> Iterator[embeng.jax.Embedding]:
     """Give an embedding of each backend, and close it."""
     with make_embedding(request.param) as made:
