@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The training program of TPUEmbedding's own documentation, on this machine.
 
-Nothing below the imports knows about embeng: with ``import tensorflow as tf`` it is the program for a
-TPU. The documentation leaves out the model, the loss and the data; here they are a small ranking model
-for ratings that depend on a user and on the genres of a film.
+Nothing below the imports knows about embeng: with ``import tensorflow as tf`` it is the program for
+a TPU. The documentation leaves out the model, the loss and the data; here they are a small ranking
+model for ratings that depend on a user and on the genres of a film.
 
     EMBENG_TF_REPLICAS=2 python tensorflow_tpu_embedding.py
 """

@@ -2,9 +2,9 @@
 """Features of a table as one list of (sample, id, gain), as SparseCores take them.
 
 There is one SparseCore with one partition, and its list is not padded: `row_pointers` has one
-number, the length. Entries are in the order of their ids, then of their samples; an id that a sample
-has several times is one entry, with the sum of its gains. Gains are weights times what the combiner
-asks for, so that activations are sums.
+number, the length. Entries are in the order of their ids, then of their samples; an id that a
+sample has several times is one entry, with the sum of its gains. Gains are weights times what the
+combiner asks for, so that activations are sums.
 """
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -3,8 +3,8 @@
 
 In eager mode a call is a call. In a graph it is an op with the session's token among its inputs: a
 resource, so that TensorFlow's automatic control dependencies put the ops of a session into the
-order of the program, also through loops and functions. Ops are placed on the first processor, where the
-token is.
+order of the program, also through loops and functions. Ops are placed on the first processor, where
+the token is.
 
 The ops are ``tf.py_function``. Each is made by one function here, with plain tensors as inputs and
 outputs, so that another kind of op can take its place.

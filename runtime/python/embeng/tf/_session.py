@@ -179,8 +179,8 @@ class Session:
                       if self._queues[r] and not self._waits_for(r)]
             if waiting:
                 self.discard(waiting[0])
+                count += 1
             elif queued:
-                self._take(queued[0])
+                count += not self._take(queued[0]).train  # a training batch waits from now on
             else:
                 return count
-            count += 1

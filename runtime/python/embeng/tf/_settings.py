@@ -91,7 +91,7 @@ class EngineOptimizer(OptimizerBase):  # type: ignore[misc]
             if not isinstance(learning_rate, (int, float)):
                 raise InvalidError(f"the rate of the optimizer is {learning_rate!r}; give it as "
                                    "learning_rate: a number, or a callable without arguments")
-        super().__init__(learning_rate, True, None, None, None, None)
+        super().__init__(learning_rate, True, None, None, None, False)
         self.optimizer = optimizer
 
     def _slot_names(self) -> list[str]:

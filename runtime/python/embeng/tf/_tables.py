@@ -127,6 +127,10 @@ def _make_creator(engine: Engine, places: Mapping[str, Place]) -> Callable[..., 
     """Make a creator of live variables; those of an EngineInitializer start as the table is."""
     def create(next_creator: Any, **settings: Any) -> Any:
         kept = {key: settings[key] for key in _SETTINGS if key in settings}
+        if not callable(kept.get("initial_value")):
+            raise ValueError(f"Unable to extract initializer function of the variable "
+                             f"{kept.get('name')}. Give a callable of shape and dtype as its "
+                             "initial value, as a TPU needs one for each shard.")
         initializer = getattr(kept.get("initial_value"), "func", None)
         if isinstance(initializer, EngineInitializer) and kept.get("name") in places:
             table, slot = place = places[kept["name"]]

@@ -140,7 +140,10 @@ def _plan_table(engine: Engine, reader: Any, found: Mapping[str, Mapping[str, st
     return wanted
 
 
-class _Rows(tf.Module):  # type: ignore[misc]
+_Module: Any = tf.Module
+
+
+class _Rows(_Module):  # type: ignore[misc]
     """Variables with the edges that those of a TPUEmbedding have."""
 
     def __init__(self, engine: Engine, tables: Iterable[str]):
@@ -149,7 +152,8 @@ class _Rows(tf.Module):  # type: ignore[misc]
         for table in tables:
             view = engine[table]
             values = {"parameters": view.read(), **{s: view.read(slot=s) for s in view.slots}}
-            made = {slot: tf.Variable(value, trainable=False) for slot, value in values.items()}
+            made = {slot: tf.Variable(tf.constant(value), trainable=False)
+                    for slot, value in values.items()}
             self._variables[table] = made
             for slot, variable in made.items():
                 self._track_trackable(variable, table if slot == "parameters"

@@ -96,8 +96,8 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
                                  f"table {table.name}. Give an optimizer of "
                                  "tf.tpu.experimental.embedding.")
             # Newer releases of protobuf take no bool for an enum.
-            table.optimizer.low_dimensional_packing_status = int(
-                table.optimizer.low_dimensional_packing_status)
+            packing: Any = int(table.optimizer.low_dimensional_packing_status)
+            table.optimizer.low_dimensional_packing_status = packing
         self._dynamic_learning_rates = gather_rates(self._table_config)
         self._flat_features = tf.nest.flatten(feature_config)
         self._engine_features = name_features(self._flat_features)
@@ -259,7 +259,7 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
             cannot do.
         OutOfRangeError
             An id is outside its table. Nothing was enqueued, for no replica. A graph raises
-            tf.errors.InvalidArgumentError with the same sentence, as for other errors of the engine.
+            tf.errors.InvalidArgumentError with the same sentence, as for all errors of the engine.
         """
         self._check_strategy("enqueue")
         run = current_run() if in_replica() else None

@@ -256,6 +256,10 @@ def test_slots_of_the_program(make_strategy: Any) -> None:
     engine.flush()
     shown = made["accumulators"].numpy()
     assert (shown == engine["user"].read(slot="accumulators")).all() and (shown[1] > 0.5).any()
+    with make_strategy(1).scope(), pytest.raises(ValueError, match="Unable to extract initializer"):
+        api.TPUEmbedding(make_features(None), api.Adagrad(
+            0.1, slot_variable_creation_fn=lambda table, names, unused: {
+                name: tf.Variable(tf.zeros(table.shape)) for name in names})).build(2)
 
 
 def test_optimizers_of_the_engine(make_strategy: Any, tmp_path: Path) -> None:
