@@ -64,6 +64,8 @@ HALVED = "accel"
 # Files that a script takes along where the machine's file tree does not outlive it.
 CARRIED = {"chaos": ("tests/vm/chaos.sh", "tests/vm/tap.sh", "build/tests/vm/vm-hostile_chaos"),
            "sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
+# A program of tests/vm that builds what its script needs and machines do not build themselves.
+BUILDER = {"python": "with_python"}
 # Around every script on that kernel, by tests/vm/run.
 WRAPPERS = ("debug",)
 SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
@@ -105,10 +107,11 @@ def words(kernel, row, script, sample):
 
 
 def machine(kernel, row, script, log, sample):
-    """Boots the row's machine and runs the script there."""
+    """The command that boots the row's machine and runs the script there."""
     files = " ".join(os.path.join(TOP, name) for name in CARRIED.get(script, ()))
     carry = ["--carry", files] if files else []
-    return [os.path.join(TOP, "tests", "vm", "run"), "--kernel", kernel,
+    builder = [os.path.join(TOP, "tests", "vm", BUILDER[script])] if script in BUILDER else []
+    return [*builder, os.path.join(TOP, "tests", "vm", "run"), "--kernel", kernel,
             "--timeout", str(SECONDS), "--log", log, *ROWS[row].machine, *carry, "--",
             os.path.join(TOP, "tests", "vm", script + ".sh"), BUILD,
             *words(kernel, row, script, sample)]

@@ -62,6 +62,7 @@ tests/tree/*.layers
 tests/vm/debug.config
 tests/vm/init
 tests/vm/run
+tests/vm/with_python
 uapi/*.[ch]
 CONTRIBUTING.md
 Kbuild
