@@ -203,8 +203,8 @@ class Plan(NamedTuple):
 
 
 def run_pooled(plans, jobs, sample=False):
-    """Runs a plan of each kernel, the machines of a later one beside those of an earlier one, so many
-    at a time: {(kernel, row or None, script): Result}. @sample: of what is long, a part."""
+    """Runs a plan of each kernel, the machines of a later one beside those of an earlier one, so
+    many at a time: {(kernel, row or None, script): Result}. @sample: of what is long, a part."""
     running, results = {}, {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for kernel, plan in plans.items():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Python package on a device behind the driver: the bits of the soft device, checkpoints that go
-from one to the other, and errors. In a virtual machine, where it says each result as TAP.
+"""The Python package on a device behind the driver: the bits of the soft device, checkpoints that
+go from one to the other, and errors. In a virtual machine, where it says each result as TAP.
 
 usage: python_device.py FOLDER NODE
 """
