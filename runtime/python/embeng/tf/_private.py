@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Names of TensorFlow that are not public, in one place.
 
-A release of TensorFlow may move them. tests/tf/test_private.py names each with what is asked of it,
-so that such a release fails there first.
+A release of TensorFlow may move them. runtime/python/tests/tf/test_tf_names.py names each with what
+is asked of it, so that such a release fails there first.
 """
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable

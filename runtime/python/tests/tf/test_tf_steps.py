@@ -7,6 +7,7 @@ import pytest
 
 import embeng
 import embeng.tf as tf
+from embeng.tf import _session
 
 api = tf.tpu.experimental.embedding
 ROWS, DIM, BATCH = 20, 3, 4
@@ -176,6 +177,18 @@ def test_order_is_refused_by_name(make_strategy: Any) -> None:
     with pytest.raises(embeng.StepOrderError, match="no training batch"):
         embedding.apply_gradients({"a": None, "b": None})
     assert (rows_of(embedding) == before).all()
+
+
+def test_too_many_batches(make_strategy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enqueuing without dequeuing ends with an error, and what was enqueued can be dequeued."""
+    monkeypatch.setattr(_session, "_ENQUEUE_SECONDS", 0.05)
+    embedding = make_embedding(make_strategy(1))
+    with pytest.raises(embeng.StepOrderError, match="enqueued and not dequeued; call dequeue"):
+        for _ in range(1000):
+            embedding.enqueue({k: tf.constant([1]) for k in "ab"})
+    embedding.apply_gradients(embedding.dequeue())
+    embedding.enqueue({k: tf.constant([1]) for k in "ab"})
+    assert embedding.discard() > 0
 
 
 def test_two_replicas_need_a_run(make_strategy: Any) -> None:
