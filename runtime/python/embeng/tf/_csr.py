@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from .._errors import InvalidError
+from .._errors import InvalidError, OutOfRangeError
 from .._inputs import Sparse
-from ._features import Form
+from ._features import Form, find_samples
 
 
 class Entries(NamedTuple):
@@ -32,7 +32,7 @@ class Entries(NamedTuple):
     gains: Any
 
 
-def list_entries(form: Form, arrays: Sequence[Any], combiner: str) -> Entries:
+def list_entries(form: Form, arrays: Sequence[Any], table: Any) -> Entries:
     """List the entries of one feature, in the order of its input.
 
     Parameters
@@ -41,13 +41,15 @@ def list_entries(form: Form, arrays: Sequence[Any], combiner: str) -> Entries:
         How to read the arrays; `form.samples` is the number of samples.
     arrays : sequence of ndarray
         Parts of the feature, as :func:`embeng.tf._features.flatten_feature` makes them.
-    combiner : {"sum", "mean", "sqrtn"}
-        The combiner of its table.
+    table : TableConfig
+        Its table.
 
     Raises
     ------
     InvalidError
-        The input has another number of samples.
+        The input has another number of samples, or another number of weights than of ids.
+    OutOfRangeError
+        An id is outside the table.
     """
     if form.kind == "dense":
         ids, count = arrays[0], len(arrays[0])
@@ -55,8 +57,7 @@ def list_entries(form: Form, arrays: Sequence[Any], combiner: str) -> Entries:
     elif form.kind == "sparse":
         ids, shape = arrays[1], tuple(arrays[2][:-1])
         count = int(numpy.prod(shape))
-        samples = (numpy.ravel_multi_index(tuple(arrays[0][:, :-1].T), shape) if len(ids)
-                   else numpy.zeros(0, numpy.int64))
+        samples = find_samples(form.name, *arrays[:3])
     else:
         ids, count = arrays[0], len(arrays[1]) - 1
         samples = numpy.repeat(numpy.arange(count), numpy.diff(arrays[1]))
@@ -64,7 +65,16 @@ def list_entries(form: Form, arrays: Sequence[Any], combiner: str) -> Entries:
         raise InvalidError(f"feature {form.name}: the input has {count} samples, and the output "
                            f"shape has {form.samples}")
     gains = arrays[-1] if form.weighted else numpy.ones(len(ids), numpy.float32)
-    return Entries(samples, ids, gains * _scale_samples(samples, gains, count, combiner)[samples])
+    if len(gains) != len(ids):
+        raise InvalidError(f"feature {form.name}: there are {len(gains)} weights for {len(ids)} "
+                           "ids")
+    wrong = numpy.flatnonzero((ids < 0) | (ids >= table.vocabulary_size))
+    if len(wrong):
+        raise OutOfRangeError(
+            f"feature {form.name}, sample {samples[wrong[0]]}: id {ids[wrong[0]]} is outside table "
+            f"{table.name}, which has rows 0 to {table.vocabulary_size - 1}; correct the id")
+    scales = _scale_samples(samples, gains, count, table.combiner)
+    return Entries(samples, ids, gains * scales[samples])
 
 
 def _scale_samples(samples: Any, gains: Any, count: int, combiner: str) -> Any:
@@ -99,15 +109,8 @@ def join_entries(features: Sequence[Entries], offsets: Sequence[int]) -> Entries
         return Entries(samples.astype(numpy.int32), ids.astype(numpy.int32), gains)
     first = numpy.concatenate([[True], (numpy.diff(ids) != 0) | (numpy.diff(samples) != 0)])
     starts = numpy.flatnonzero(first)
-    _check_ids(ids)
     return Entries(samples[first].astype(numpy.int32), ids[first].astype(numpy.int32),
                    numpy.add.reduceat(gains, starts))
-
-
-def _check_ids(ids: Any) -> None:
-    if ids[0] < -2**31 or ids[-1] >= 2**31:
-        raise InvalidError(f"id {ids[0] if ids[0] < 0 else ids[-1]} has more than 32 bits; "
-                           "TPUEmbeddingV2 takes ids of 32")
 
 
 def make_input(entries: Entries, samples: int) -> Sparse:

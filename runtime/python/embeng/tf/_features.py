@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 import tensorflow as tf
 
-from .._errors import InvalidError
+from .._errors import InvalidError, OutOfRangeError
 from .._inputs import Ragged, Sparse
 
 
@@ -44,8 +44,15 @@ class Form(NamedTuple):
         return {"dense": 1, "sparse": 3, "ragged": 2}[self.kind] + self.weighted
 
 
-def _cast_ids(ids: Any) -> Any:
+def _cast_ids(name: str, ids: Any) -> Any:
+    if not ids.dtype.is_integer:
+        raise ValueError(f"Input {name} has ids of type {ids.dtype.name}. Give integers.")
     return ids if ids.dtype in (tf.int32, tf.int64) else tf.cast(ids, tf.int64)
+
+
+def as_tensor(value: Any) -> Any:
+    """Return a tensor of an array of numpy, and anything else as it is."""
+    return tf.convert_to_tensor(value) if isinstance(value, numpy.ndarray) else value
 
 
 def _check_weight(name: str, kind: type, words: str, weight: Any) -> None:
@@ -80,17 +87,17 @@ def flatten_feature(name: str, value: Any, weight: Any, samples: int,
     """
     if isinstance(value, tf.SparseTensor):
         _check_weight(name, tf.SparseTensor, "SparseTensor", weight)
-        parts = [value.indices, _cast_ids(value.values), value.dense_shape]
+        parts = [value.indices, _cast_ids(name, value.values), value.dense_shape]
         kind = "sparse"
     elif isinstance(value, tf.RaggedTensor):
         _check_weight(name, tf.RaggedTensor, "RaggedTensor", weight)
-        parts = [_cast_ids(value.values), value.row_splits]
+        parts = [_cast_ids(name, value.values), value.row_splits]
         kind = "ragged"
-    elif isinstance(value, (tf.Tensor, numpy.ndarray)):
+    elif isinstance(value, tf.Tensor):
         if weight is not None:
             raise ValueError(f"Weight specified for dense input {name}, which is not allowed. Each "
                              "of its ids is a bag of its own, with weight 1.")
-        parts = [tf.reshape(_cast_ids(tf.convert_to_tensor(value)), [-1])]
+        parts = [tf.reshape(_cast_ids(name, value), [-1])]
         kind = "dense"
     else:
         raise ValueError(f"Input {name} is of unknown type {type(value)}. Give a tf.Tensor, "
@@ -111,15 +118,48 @@ def _spread_sequences(name: str, values: Any, counts: Any, length: int) -> Ragge
     return Ragged(values[positions < length], lengths=bags.astype(numpy.int64).reshape(-1))
 
 
-def _count_ids(name: str, indices: Any, shape: Any) -> Any:
-    samples = int(math.prod(shape[:-1]))
+def find_samples(name: str, indices: Any, values: Any, shape: Any) -> Any:
+    """Find the samples of the ids of a sparse tensor: all indices but the last one.
+
+    Parameters
+    ----------
+    name : str
+        The feature's name, for messages.
+    indices, values, shape : ndarray
+        Parts of the tensor.
+
+    Returns
+    -------
+    ndarray of int64
+        ``[ids]``, numbers of samples.
+
+    Raises
+    ------
+    InvalidError
+        There are more or fewer indices than ids.
+    OutOfRangeError
+        An index is outside the shape.
+    """
+    if len(indices) != len(values):
+        raise InvalidError(f"feature {name}: its sparse tensor has {len(indices)} indices for "
+                           f"{len(values)} ids")
+    leading, lengths = indices[:, :-1], numpy.asarray(shape[:-1])
+    wrong = numpy.argwhere((leading < 0) | (leading >= lengths))
+    if len(wrong):
+        row, axis = wrong[0]
+        raise OutOfRangeError(f"feature {name}: indices[{row}][{axis}] is {leading[row, axis]}, "
+                              f"and the shape has {lengths[axis]} there")
     if not len(indices):
-        return numpy.zeros(samples, numpy.int64)
-    places = numpy.ravel_multi_index(tuple(indices[:, :-1].T), tuple(shape[:-1]))
+        return numpy.zeros(0, numpy.int64)
+    return numpy.ravel_multi_index(tuple(leading.T), tuple(lengths))
+
+
+def _count_ids(name: str, indices: Any, values: Any, shape: Any) -> Any:
+    places = find_samples(name, indices, values, shape)
     if (numpy.diff(places) < 0).any():
         raise InvalidError(f"feature {name}: the indices of its sparse tensor are not in order; "
                            "call tf.sparse.reorder()")
-    return numpy.bincount(places, minlength=samples)
+    return numpy.bincount(places, minlength=int(math.prod(shape[:-1])))
 
 
 def make_bags(form: Form, arrays: Sequence[Any]) -> Any:
@@ -149,7 +189,7 @@ def make_bags(form: Form, arrays: Sequence[Any]) -> Any:
     spread = samples and form.samples > samples and form.samples % samples == 0
     if form.kind != "dense" and samples and (spread or (form.sequence and form.samples == samples)):
         values = arrays[1] if form.kind == "sparse" else arrays[0]
-        counts = (_count_ids(form.name, arrays[0], arrays[2]) if form.kind == "sparse"
+        counts = (_count_ids(form.name, *arrays[:3]) if form.kind == "sparse"
                   else numpy.diff(arrays[1]))
         return _spread_sequences(form.name, values, counts, form.samples // samples)
     if samples != form.samples:

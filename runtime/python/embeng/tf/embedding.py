@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from .._errors import InvalidError, NotSupportedError
 from . import _ops
-from ._features import Form, flatten_feature
+from ._features import Form, as_tensor, flatten_feature
 from ._private import OptimizerBase
 from ._session import Session
 from ._settings import gather_rates, name_features, translate_table
@@ -262,6 +262,7 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
             tf.errors.InvalidArgumentError with the same sentence, as for all errors of the engine.
         """
         self._check_strategy("enqueue")
+        features = tf.nest.map_structure(as_tensor, features)
         run = current_run() if in_replica() else None
         if run is not None:
             self._check_run(run, features)

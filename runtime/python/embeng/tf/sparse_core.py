@@ -11,7 +11,7 @@ from .._engine import Engine, Feature
 from .._errors import NotSupportedError
 from . import _ops
 from ._csr import Entries, join_entries, list_entries, make_input
-from ._features import Form, flatten_feature
+from ._features import Form, as_tensor, flatten_feature
 from ._private import PartitionedCsrFormatTensor, TPUEmbeddingBase
 from ._settings import gather_rates, name_features, translate_table
 from ._strategy import TPUStrategy, do_not_convert, in_replica, replica_number
@@ -74,6 +74,10 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
         self._configs = tf.nest.flatten(feature_config)
         self._names = [feature.name for feature in name_features(self._configs)]
         for name, feature in zip(self._names, self._configs, strict=True):
+            if feature.table.vocabulary_size > 2**31:
+                raise NotSupportedError(
+                    f"table {feature.table.name}: SparseCores have ids of 32 bits; use "
+                    "TPUEmbedding")
             if feature.max_sequence_length > 0:
                 raise NotSupportedError(
                     f"feature {name}: SparseCores have no max_sequence_length; give dense ids and "
@@ -155,6 +159,7 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
         ValueError
             A type or shape is wrong, or an output shape is not known.
         """
+        features = tf.nest.map_structure(as_tensor, features)
         tf.nest.assert_same_structure(self._feature_config, features)
         values = tf.nest.flatten(features)
         given = [None] * len(values)
@@ -181,7 +186,7 @@ class TPUEmbeddingV2(_Base):  # type: ignore[misc]
         def run(*arrays: Any) -> list[Any]:
             found, at = [], 0
             for form in forms:
-                found.append(list_entries(form, arrays[at:at + form.parts], table.combiner))
+                found.append(list_entries(form, arrays[at:at + form.parts], table))
                 at += form.parts
             joined = join_entries(found, offsets[:-1])
             return [numpy.array([len(joined.ids)], numpy.int32), *joined]

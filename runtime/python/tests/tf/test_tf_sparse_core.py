@@ -114,12 +114,17 @@ def test_refusals(make_strategy: Any) -> None:
     dense = {"a": tf.zeros([BATCH], tf.int64), "b": tf.zeros([2, 2], tf.int64)}
     with pytest.raises(RuntimeError, match="unbuilt"):
         embedding.apply_gradients({"a": None, "b": None}, {})
-    with pytest.raises(embeng.OutOfRangeError, match="id 12 is outside table t"):
+    with pytest.raises(embeng.OutOfRangeError, match="a, sample 3: id 12 is outside table t"):
         embedding({**dense, "a": tf.constant([0, 1, 2, ROWS])})
     with pytest.raises(embeng.InvalidError, match="3 samples, and the output shape has 4"):
         embedding({**dense, "a": tf.constant([0, 1, 2])})
-    with pytest.raises(embeng.InvalidError, match="more than 32 bits"):
+    with pytest.raises(embeng.OutOfRangeError, match="sample 3: id 1099511627776 is outside"):
         embedding({**dense, "a": tf.constant([0, 1, 2, 2**40])})
+    with pytest.raises(embeng.OutOfRangeError, match=r"indices\[0\]\[0\] is 5, and the shape"):
+        embedding({**dense, "a": tf.SparseTensor([[5, 0]], [1], [BATCH, 1])})
+    with pytest.raises(embeng.InvalidError, match="1 weights for 2 ids"):
+        embedding({**dense, "a": tf.ragged.constant([[1, 2], [], [], []], dtype=tf.int64)},
+                  {"a": tf.ragged.constant([[1.0], [], [], []]), "b": None})
     with pytest.raises(ValueError, match="Expect weight to be Tensor"):
         embedding(dense, {"a": tf.ragged.constant([[1.0]]), "b": None})
     found, kept = embedding(dense)

@@ -123,6 +123,36 @@ def test_sequences(make_strategy: Any) -> None:
     assert embedding.embedding_tables[table].numpy()[3:9, 0].tolist() == [4, 4.5, 5.5, 7, 7.5, 9]
 
 
+def make_sparse(indices: Any, ids: Any) -> Any:
+    """Make a sparse tensor of two samples."""
+    return tf.SparseTensor(indices, ids, [2, 3])
+
+
+@pytest.mark.parametrize(("make_wrong", "error", "match"), [
+    (lambda: make_sparse([[1, 0], [0, 0]], [1, 2]), embeng.InvalidError, "comes after|in order"),
+    (lambda: make_sparse([[7, 0]], [1]), embeng.OutOfRangeError, r"indices\[0\]\[0\] is 7"),
+    (lambda: make_sparse([[-1, 0]], [1]), embeng.OutOfRangeError, "is -1"),
+    (lambda: tf.ragged.constant([[ROWS], [2]], dtype=tf.int64), embeng.OutOfRangeError,
+     "sample 0: id 20"),
+    (lambda: tf.ragged.constant([[1.5], [2]]), ValueError, "ids of type float32"),
+], ids=["order", "outside", "negative", "id", "float"])
+@pytest.mark.parametrize("sequence", [0, 3])
+def test_inputs_that_are_wrong(make_strategy: Any, make_wrong: Any, error: Any, match: str,
+                               sequence: int) -> None:
+    """Each is refused by name, as bags and as a sequence; numpy's arrays are taken."""
+    strategy = make_strategy(1)
+    with strategy.scope():
+        table = api.TableConfig(ROWS, DIM, api.RowIdInitializer(1), combiner="sum")
+        embedding = api.TPUEmbedding(
+            api.FeatureConfig(table, max_sequence_length=sequence, name="a"), api.SGD(0.5))
+    embedding.build(tf.TensorShape([2, 3]))
+    with pytest.raises(error, match=match):
+        embedding.enqueue(make_wrong())
+    if not sequence:
+        embedding.enqueue(numpy.array([1, 2]), training=False)
+        assert strategy.run(embedding.dequeue).numpy()[:, 0].tolist() == [2, 3]
+
+
 def test_rates_in_the_graph(make_strategy: Any) -> None:
     """A callable rate is evaluated at each step, and equal callables are one rate."""
     strategy = make_strategy(2)
