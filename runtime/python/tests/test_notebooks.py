@@ -13,8 +13,6 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-# Notebooks that need another framework than PyTorch.
-FRAMEWORKS = {"tpu_embedding_on_a_laptop": "tensorflow"}
 
 # Runs the cells as one program would, with the lines of a failure named by the number of its cell.
 RUNNER = """
@@ -46,6 +44,7 @@ def run_cells(cells, folder):
 
 def test_there_are_notebooks():
     assert [path.name for path in NOTEBOOKS] == ["checkpoints_between_frameworks.ipynb",
+                                                "keras_on_three_backends.ipynb",
                                                 "pytorch_in_two_lines.ipynb",
                                                 "tpu_embedding_on_a_laptop.ipynb"]
 
@@ -65,7 +64,6 @@ def test_form(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_run(path, tmp_path):
-    pytest.importorskip(FRAMEWORKS.get(path.stem, "torch"))
     cells = code_cells(path)
     assert sum(cell.count("assert ") for cell in cells) >= 10
     done = run_cells(cells, tmp_path)

@@ -45,7 +45,8 @@ def as_keras_initializer(config: Any) -> Any:
         return config.initializer
 
     def make(shape: Any, dtype: Any = None) -> Any:
-        with Engine([Table(config.name, *shape, initializer=config.initializer)], cores=1) as made:
+        table = Table(config.name, shape[0], shape[1], initializer=config.initializer)
+        with Engine([table], cores=1) as made:
             return keras.ops.convert_to_tensor(made[config.name].read(), dtype)
 
     return make

@@ -21,7 +21,11 @@ def _serialize(value: Any) -> Any:
             raise TypeError(f"{value!r} has a learning rate that a file cannot hold; give a "
                             "number, or an optimizer of Keras with a schedule")
         return {_EMBENG: [value.kind, value.learning_rate, value.settings]}
-    return keras.saving.serialize_keras_object(value)
+    found = keras.saving.serialize_keras_object(value)
+    if isinstance(found, dict) and str(found.get("module")).startswith("keras.src.backend."):
+        # A class of one backend stands for the one that each backend has.
+        found.update(module="keras.optimizers", registered_name=None)
+    return found
 
 
 def _deserialize(value: Any, make: Any) -> Any:
@@ -75,10 +79,7 @@ class TableConfig:
 
     def get_config(self) -> dict[str, Any]:
         """Return the settings as values that JSON can hold."""
-        config = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        config["initializer"] = _serialize(self.initializer)
-        config["optimizer"] = _serialize(self.optimizer)
-        return config
+        return describe_table(self)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -120,6 +121,14 @@ class FeatureConfig:
         """Make it of what :meth:`get_config` returned."""
         return cls(config["name"], TableConfig.from_config(config["table"]),
                    config["input_shape"], config["output_shape"])
+
+
+def describe_table(table: Any) -> dict[str, Any]:
+    """Give the settings of a table, ours or keras-rs', as values that JSON can hold."""
+    config = {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
+    config["initializer"] = _serialize(table.initializer)
+    config["optimizer"] = _serialize(table.optimizer)
+    return config
 
 
 def is_feature(value: Any) -> bool:

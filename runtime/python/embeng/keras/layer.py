@@ -9,7 +9,7 @@ from .._errors import InvalidError, NotSupportedError
 from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
 from ._saving import load_tables, read_table, save_tables
 from ._tables import Tables, as_keras_initializer
-from .configs import FeatureConfig, TableConfig, is_feature
+from .configs import FeatureConfig, TableConfig, describe_table, is_feature
 from .embed_reduce import COMBINERS, EmbedReduce
 
 _PREPROCESSED = "preprocessed_inputs"
@@ -386,11 +386,12 @@ class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
             if not any(feature.table is table for table in tables):
                 tables.append(feature.table)
             index = next(i for i, table in enumerate(tables) if table is feature.table)
-            return {**feature.get_config(), "table": index}
+            return {"name": feature.name, "table": index, "input_shape": feature.input_shape,
+                    "output_shape": feature.output_shape}
 
         features = keras.tree.map_structure(describe, self._features.given)
         return {**super().get_config(), "feature_configs": features,
-                "tables": [table.get_config() for table in tables],
+                "tables": [describe_table(table) for table in tables],
                 "table_stacking": self._stacking[0], "update_stats": self.update_stats,
                 **dict(self._opening)}
 

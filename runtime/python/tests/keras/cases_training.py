@@ -276,3 +276,42 @@ def test_limits_are_kept() -> None:
     layer = DistributedEmbedding(make_feature(table), update_stats=True)
     layer.preprocess(numpy.array([[1, 2, 2], [3, -1, -1]]), training=True)
     assert (table.max_ids_per_partition, table.max_unique_ids_per_partition) == (4, 3)
+
+
+def differentiate_weights(layer: Any, ids: Any, weights: Any) -> Any:
+    """Compute the gradient of the sum of squares of activations by the weights of ids."""
+    if BACKEND == "torch":
+        import torch
+
+        given = torch.tensor(weights, requires_grad=True)
+        (layer(torch.from_numpy(ids), given) ** 2).sum().backward()
+        return given.grad.numpy()
+    if BACKEND == "jax":
+        import jax
+
+        held = [variable.value for variable in layer.non_trainable_variables]
+        return jax.jit(jax.grad(lambda given: (layer.stateless_call(
+            [], held, jax.numpy.asarray(ids), given)[0] ** 2).sum()))(weights)
+    import tensorflow as tf
+
+    given = tf.constant(weights)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        loss = tf.reduce_sum(layer(tf.constant(ids), given) ** 2)
+    return tape.gradient(loss, given).numpy()
+
+
+@pytest.mark.parametrize("combiner", ["sum", "mean"])
+def test_weights_have_gradients(combiner: str, rng: numpy.random.Generator) -> None:
+    layer = DistributedEmbedding(make_feature(make_table(combiner=combiner)))
+    layer.trainable = False
+    rows = read_rows(layer).astype(float)
+    ids = rng.integers(0, ROWS, (5, 3)).astype("int32")
+    weights = rng.uniform(0.5, 2.0, (5, 3)).astype("float32")
+    total = weights.sum(axis=1, keepdims=True) if combiner == "mean" else numpy.ones((5, 1))
+    found = (rows[ids] * weights[:, :, None]).sum(axis=1) / total
+    by_row = rows[ids] - (found[:, None, :] if combiner == "mean" else 0.0)
+    wanted = 2 * (by_row * found[:, None, :]).sum(axis=2) / total
+    numpy.testing.assert_allclose(differentiate_weights(layer, ids, weights), wanted, rtol=1e-4,
+                                  atol=1e-4)
+    assert layer.engine.step == 0
