@@ -371,6 +371,12 @@ PyObject *devices_list(PyObject *module, PyObject *unused);
 PyObject *devices_describe(PyObject *module, PyObject *name);
 PyObject *plan_compute(struct model_object *self, PyObject *options);
 
+/*
+ * tensorflow.c: registers the operators with the TensorFlow whose library @path the process has loaded.
+ * Return: a tuple of their names.
+ */
+PyObject *tensorflow_register(PyObject *module, PyObject *path);
+
 /* -- stream.c: file objects of the program ---------------------------------- */
 
 struct stream_call {

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of TensorFlow's operators share this: our own declarations of the parts of TensorFlow's C
+ * API that they call, and the operators' kernels. Its functions are found when the operators are
+ * registered; the module is not linked against TensorFlow.
+ */
+#ifndef EMBENG_PYTHON_TENSORFLOW_H
+#define EMBENG_PYTHON_TENSORFLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "embeng.h"
+
+/* Objects of TensorFlow, of which only pointers are known. */
+struct tf_status;
+struct tf_tensor;
+struct tf_op_builder;
+struct tf_kernel_builder;
+struct tf_shape_context;
+struct tf_construction; /* the attributes of a kernel that is made */
+struct tf_context;	/* the inputs and outputs of a kernel that runs */
+
+/* Numbers of TensorFlow's types and codes of errors that are used here. */
+enum { TF_TYPE_FLOAT = 1, TF_TYPE_INT32 = 3, TF_TYPE_INT64 = 9 };
+enum {
+	TF_CODE_OK = 0,
+	TF_CODE_CANCELLED = 1,
+	TF_CODE_INVALID_ARGUMENT = 3,
+	TF_CODE_DEADLINE_EXCEEDED = 4,
+	TF_CODE_NOT_FOUND = 5,
+	TF_CODE_PERMISSION_DENIED = 7,
+	TF_CODE_RESOURCE_EXHAUSTED = 8,
+	TF_CODE_FAILED_PRECONDITION = 9,
+	TF_CODE_UNIMPLEMENTED = 12,
+	TF_CODE_INTERNAL = 13,
+	TF_CODE_UNAVAILABLE = 14,
+};
+
+/* Functions of TensorFlow. tensorflow.c has their names, and sets all of them before any is called. */
+struct tf_functions {
+	struct tf_status *(*new_status)(void);
+	void (*delete_status)(struct tf_status *status);
+	void (*set_status)(struct tf_status *status, int code, const char *text);
+	int (*get_code)(const struct tf_status *status);
+	const char *(*get_message)(const struct tf_status *status);
+	void (*set_payload)(struct tf_status *status, const char *key, const char *value);
+
+	struct tf_op_builder *(*new_op)(const char *name);
+	void (*add_attr)(struct tf_op_builder *op, const char *spec);
+	void (*add_input)(struct tf_op_builder *op, const char *spec);
+	void (*add_output)(struct tf_op_builder *op, const char *spec);
+	void (*set_stateful)(struct tf_op_builder *op, bool stateful);
+	void (*set_shape_function)(struct tf_op_builder *op,
+				   void (*function)(struct tf_shape_context *context,
+						    struct tf_status *status));
+	void (*register_op)(struct tf_op_builder *op, struct tf_status *status);
+	void (*set_unknown_shape)(struct tf_shape_context *context, struct tf_status *status);
+
+	struct tf_kernel_builder *(*new_kernel)(const char *op, const char *device,
+						void *(*create)(struct tf_construction *),
+						void (*compute)(void *kernel,
+								struct tf_context *context),
+						void (*free)(void *kernel));
+	void (*register_kernel)(const char *name, struct tf_kernel_builder *kernel,
+				struct tf_status *status);
+	void (*get_attr_size)(struct tf_construction *made, const char *name, int32_t *list_size,
+			      int32_t *total_size, struct tf_status *status);
+	void (*get_attr_int)(struct tf_construction *made, const char *name, int64_t *value,
+			     struct tf_status *status);
+	void (*get_attr_ints)(struct tf_construction *made, const char *name, int64_t *values,
+			      int most, struct tf_status *status);
+	void (*get_attr_texts)(struct tf_construction *made, const char *name, char **values,
+			       size_t *lengths, int most, void *storage, size_t bytes,
+			       struct tf_status *status);
+	void (*fail_construction)(struct tf_construction *made, struct tf_status *status);
+
+	int (*num_inputs)(struct tf_context *context);
+	void (*get_input)(struct tf_context *context, int at, struct tf_tensor **tensor,
+			  struct tf_status *status);
+	struct tf_tensor *(*allocate_output)(struct tf_context *context, int at, int type,
+					     const int64_t *shape, int rank, size_t bytes,
+					     struct tf_status *status);
+	void (*fail_context)(struct tf_context *context, struct tf_status *status);
+
+	int (*tensor_type)(const struct tf_tensor *tensor);
+	int (*num_dims)(const struct tf_tensor *tensor);
+	int64_t (*dim)(const struct tf_tensor *tensor, int at);
+	int64_t (*element_count)(const struct tf_tensor *tensor);
+	void *(*tensor_data)(const struct tf_tensor *tensor);
+	void (*delete_tensor)(struct tf_tensor *tensor);
+};
+
+extern struct tf_functions tf;
+
+/* -- tensorflow_settings.c: what a kernel was made with ------------------------ */
+
+/* How an input is given, as embeng/tf/_forms.py has it: the attribute "forms". */
+enum {
+	FORM_DENSE,   /* ids of any shape, each a sample of its own */
+	FORM_EVEN,    /* a matrix: a bag a row */
+	FORM_SPLITS,  /* ids; [samples + 1] */
+	FORM_LENGTHS, /* ids; [samples] */
+	FORM_SPARSE,  /* ids; indices [ids][rank], then the shape [rank] */
+	FORM_COUNT,
+};
+#define FORM_MASK 7
+#define FORM_WEIGHTED 8 /* a flag beside the form: each id has a weight */
+
+struct tf_feature {
+	int index, form;
+	bool weighted;
+	int bounds_at, weights_at,
+		weight_number; /* inputs of the operator; among those with weights */
+	int64_t dim, sequence_length;
+};
+
+struct tf_kernel {
+	int64_t handle;
+	uint32_t replica;
+	size_t count;
+	struct tf_feature *features;
+	int gradients_at; /* the first input behind those of the features */
+	char *rate_text;
+	const char **rate_names;
+	size_t rate_count;
+};
+
+/* Reads the attributes that all operators have; those of an update, too. */
+struct tf_kernel *tf_kernel_make(struct tf_construction *made, bool is_update);
+/* Frees it; NULL is fine. */
+void tf_kernel_free(void *kernel);
+
+/* Set an error of the operator, of the library, or for want of memory. Return: -1. */
+int tf_refuse(struct tf_status *status, const char *text);
+int tf_report(struct tf_status *status, const struct embeng_error *error);
+int tf_report_no_memory(struct tf_status *status);
+
+static inline bool tf_failed(const struct tf_status *status)
+{
+	return tf.get_code(status) != TF_CODE_OK;
+}
+
+/* -- tensorflow_kernels.c ------------------------------------------------------ */
+
+/* One operator: its name, its attributes, inputs and outputs, each list ended by NULL, its kernel. */
+struct tf_operator {
+	const char *name;
+	const char *const *attrs, *const *inputs, *const *outputs;
+	void *(*create)(struct tf_construction *made);
+	void (*compute)(void *kernel, struct tf_context *context);
+};
+
+extern const struct tf_operator tf_operators[];
+extern const size_t tf_operator_count;
+
+#endif

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernels of TensorFlow's operators: lookups, updates, and gradients of weights by the number of an
+ * engine. They are a file of their own because they run on TensorFlow's threads, without Python: ids and
+ * gradients are read where TensorFlow has them, activations are written into its outputs.
+ *
+ * A run finds the engine by its number (raw.h), and all else that it holds is its own: one kernel may run
+ * on several threads at once. There are no locks here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "raw.h"
+#include "tensorflow.h"
+
+/* -- a run's inputs -------------------------------------------------------------------- */
+
+struct tf_run {
+	const struct tf_kernel *kernel;
+	struct tf_context *context;
+	struct tf_status *status;
+	struct tf_tensor **inputs, **outputs;
+	int input_count;
+	struct raw_feature *features;
+};
+
+static int begin_run(struct tf_run *run)
+{
+	const struct tf_kernel *kernel = run->kernel;
+	int count = tf.num_inputs(run->context);
+
+	run->inputs = calloc((size_t)count + 1, sizeof(*run->inputs));
+	run->outputs = calloc(kernel->count + 1, sizeof(*run->outputs));
+	run->features = calloc(kernel->count + 1, sizeof(*run->features));
+	if (!run->inputs || !run->outputs || !run->features)
+		return tf_report_no_memory(run->status);
+	for (int k = 0; k < count; k++) {
+		tf.get_input(run->context, k, &run->inputs[k], run->status);
+		if (tf_failed(run->status))
+			return -1;
+		run->input_count++;
+	}
+	return 0;
+}
+
+static void end_run(struct tf_run *run)
+{
+	for (int k = 0; k < run->input_count; k++)
+		tf.delete_tensor(run->inputs[k]);
+	for (size_t k = 0; run->outputs && k < run->kernel->count; k++)
+		if (run->outputs[k])
+			tf.delete_tensor(run->outputs[k]);
+	if (tf_failed(run->status))
+		tf.fail_context(run->context, run->status);
+	free(run->inputs);
+	free(run->outputs);
+	free(run->features);
+	tf.delete_status(run->status);
+}
+
+static int fail_input(const struct tf_run *run, size_t at, const char *what)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "feature %d of engine %lld: %s",
+		 run->kernel->features[at].index, (long long)run->kernel->handle, what);
+	return tf_refuse(run->status, text);
+}
+
+static enum embeng_id_type read_type(const struct tf_tensor *tensor)
+{
+	return tf.tensor_type(tensor) == TF_TYPE_INT32 ? EMBENG_I32 : EMBENG_I64;
+}
+
+static int take_bounds(struct tf_run *run, size_t at, struct embeng_bags *bags)
+{
+	const struct tf_feature *feature = &run->kernel->features[at];
+	const struct tf_tensor *bounds = run->inputs[feature->bounds_at];
+
+	if (tf.num_dims(bounds) != 1 || tf.num_dims(run->inputs[at]) != 1)
+		return fail_input(run, at, "ids and their splits or lengths have one dimension");
+	bags->form = feature->form == FORM_SPLITS ? EMBENG_BAGS_SPLITS : EMBENG_BAGS_LENGTHS;
+	bags->bound_type = read_type(bounds);
+	bags->bounds = tf.tensor_data(bounds);
+	bags->bound_count = (size_t)tf.element_count(bounds);
+	return 0;
+}
+
+static int take_matrix(struct tf_run *run, size_t at, struct embeng_bags *bags)
+{
+	const struct tf_tensor *ids = run->inputs[at];
+
+	if (tf.num_dims(ids) != 2)
+		return fail_input(run, at, "the ids are no matrix of [samples, ids]");
+	bags->form = EMBENG_BAGS_EVEN;
+	bags->bound_count = (size_t)tf.dim(ids, 0);
+	bags->length = tf.dim(ids, 1);
+	return 0;
+}
+
+static int take_coordinates(struct tf_run *run, size_t at, struct raw_feature *to)
+{
+	const struct tf_feature *feature = &run->kernel->features[at];
+	const struct tf_tensor *indices = run->inputs[feature->bounds_at];
+	const struct tf_tensor *shape = run->inputs[feature->bounds_at + 1];
+	int64_t rank = tf.element_count(shape);
+
+	if (tf.tensor_type(indices) != TF_TYPE_INT64 || tf.tensor_type(shape) != TF_TYPE_INT64)
+		return fail_input(run, at, "indices and shape of a sparse tensor are int64");
+	if (rank < 2 || rank > EMBENG_MAX_RANK)
+		return fail_input(run, at,
+				  "the shape of a sparse tensor has too few or too many numbers");
+	if (tf.num_dims(indices) != 2 || tf.dim(indices, 1) != rank ||
+	    tf.dim(indices, 0) != tf.element_count(run->inputs[at]))
+		return fail_input(run, at, "the indices are not [values, rank]");
+	to->indices = tf.tensor_data(indices);
+	to->shape = tf.tensor_data(shape);
+	to->rank = (size_t)rank;
+	for (size_t k = 0; k < to->rank; k++)
+		if (to->shape[k] < 0)
+			return fail_input(run, at, "the shape has a negative number");
+	return 0;
+}
+
+static int take_feature(struct tf_run *run, size_t at)
+{
+	const struct tf_feature *feature = &run->kernel->features[at];
+	struct raw_feature *to = &run->features[at];
+	struct embeng_bags *bags = &to->bags;
+
+	to->feature = feature->index;
+	bags->type = read_type(run->inputs[at]);
+	bags->ids = tf.tensor_data(run->inputs[at]);
+	bags->id_count = (size_t)tf.element_count(run->inputs[at]);
+	if (feature->weighted) {
+		bags->weights = tf.tensor_data(run->inputs[feature->weights_at]);
+		bags->weight_count = (size_t)tf.element_count(run->inputs[feature->weights_at]);
+		if (bags->weight_count != bags->id_count)
+			return fail_input(run, at, "there are not as many weights as ids");
+	}
+	if (feature->form == FORM_EVEN)
+		return take_matrix(run, at, bags);
+	if (feature->form == FORM_SPARSE)
+		return take_coordinates(run, at, to);
+	to->positions = feature->form == FORM_DENSE;
+	return to->positions ? 0 : take_bounds(run, at, bags);
+}
+
+/* Takes all inputs of features, and says whether @more inputs stand behind them. */
+static int take_features(struct tf_run *run, size_t more)
+{
+	if (begin_run(run))
+		return -1;
+	if (run->input_count != run->kernel->gradients_at + (int)more)
+		return tf_refuse(run->status, "the operator's inputs are not those of its forms");
+	for (size_t k = 0; k < run->kernel->count; k++)
+		if (take_feature(run, k))
+			return -1;
+	return 0;
+}
+
+/* -- lookups ----------------------------------------------------------------------------- */
+
+/* The shape of a feature's activations. Return: its rank, or -1 if it is too large. */
+static int shape_activations(const struct tf_run *run, size_t at, int64_t *shape)
+{
+	const struct tf_feature *feature = &run->kernel->features[at];
+	const struct raw_feature *from = &run->features[at];
+	const struct embeng_bags *bags = &from->bags;
+	int rank = 0, dims = tf.num_dims(run->inputs[at]);
+
+	if (feature->form == FORM_DENSE) {
+		if (dims > EMBENG_MAX_RANK)
+			return -1;
+		for (; rank < dims; rank++)
+			shape[rank] = tf.dim(run->inputs[at], rank);
+	} else if (feature->form == FORM_SPARSE) {
+		for (; rank < (int)from->rank - 1; rank++)
+			shape[rank] = from->shape[rank];
+	} else {
+		shape[rank++] = (int64_t)bags->bound_count;
+		if (feature->form == FORM_SPLITS && shape[0] > 0)
+			shape[0]--;
+	}
+	if (feature->sequence_length && feature->form != FORM_DENSE && rank == 1)
+		shape[rank++] = feature->sequence_length;
+	shape[rank++] = feature->dim;
+	return rank;
+}
+
+static int place_activations(struct tf_run *run, size_t at)
+{
+	int64_t shape[EMBENG_MAX_RANK + 2], elements = 1, bytes;
+	int rank = shape_activations(run, at, shape);
+	bool large = rank < 0;
+
+	for (int k = 0; k < rank; k++)
+		large |= __builtin_mul_overflow(elements, shape[k], &elements);
+	if (large || __builtin_mul_overflow(elements, (int64_t)sizeof(float), &bytes))
+		return fail_input(run, at, "its activations are too many");
+	run->outputs[at] = tf.allocate_output(run->context, (int)at, TF_TYPE_FLOAT, shape, rank,
+					      (size_t)bytes, run->status);
+	if (tf_failed(run->status))
+		return -1;
+	run->features[at].output.data = elements ? tf.tensor_data(run->outputs[at]) : NULL;
+	run->features[at].output.elements = (size_t)elements;
+	return 0;
+}
+
+static void compute_lookup(void *made, struct tf_context *context)
+{
+	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	int ret = take_features(&run, 0);
+
+	for (size_t k = 0; !ret && k < run.kernel->count; k++)
+		ret = place_activations(&run, k);
+	if (!ret && raw_lookup(run.kernel->handle, run.features, run.kernel->count, &error))
+		tf_report(run.status, &error);
+	end_run(&run);
+}
+
+/* -- gradients ---------------------------------------------------------------------------- */
+
+static void take_gradients(struct tf_run *run)
+{
+	for (size_t k = 0; k < run->kernel->count; k++) {
+		const struct tf_tensor *gradient = run->inputs[run->kernel->gradients_at + (int)k];
+
+		run->features[k].gradient = tf.tensor_data(gradient);
+		run->features[k].gradient_elements = (size_t)tf.element_count(gradient);
+	}
+}
+
+static int read_number(const struct tf_run *run, const struct tf_tensor *tensor, float *number)
+{
+	if (tf.element_count(tensor) != 1)
+		return tf_refuse(run->status, "a rate or the multiplier is not one number");
+	memcpy(number, tf.tensor_data(tensor), sizeof(*number));
+	return 0;
+}
+
+/* The rates and then the multiplier are behind the gradients. */
+static int take_step(struct tf_run *run, struct embeng_rate *rates, struct raw_step *step)
+{
+	int at = run->kernel->gradients_at + (int)run->kernel->count;
+
+	for (size_t k = 0; k < run->kernel->rate_count; k++) {
+		rates[k].name = run->kernel->rate_names[k];
+		if (read_number(run, run->inputs[at++], &rates[k].value))
+			return -1;
+	}
+	step->replica = run->kernel->replica;
+	step->rates = rates;
+	step->rate_count = run->kernel->rate_count;
+	if (read_number(run, run->inputs[at], &step->multiplier))
+		return -1;
+	step->has_multiplier = step->multiplier != 1;
+	return 0;
+}
+
+static void compute_update(void *made, struct tf_context *context)
+{
+	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	size_t count = run.kernel->count, rate_count = run.kernel->rate_count;
+	struct embeng_rate *rates = calloc(rate_count + 1, sizeof(*rates));
+	struct raw_step step = {0};
+	int ret = rates ? 0 : tf_report_no_memory(run.status);
+
+	ret = ret ? ret : take_features(&run, count + rate_count + 1);
+	if (!ret) {
+		take_gradients(&run);
+		ret = take_step(&run, rates, &step);
+	}
+	if (!ret && raw_update(run.kernel->handle, run.features, count, &step, &error))
+		tf_report(run.status, &error);
+	end_run(&run);
+	free(rates);
+}
+
+static int place_weight_gradients(struct tf_run *run, size_t at)
+{
+	const struct tf_feature *feature = &run->kernel->features[at];
+	const struct tf_tensor *weights = run->inputs[feature->weights_at];
+	int64_t shape[EMBENG_MAX_RANK], count = tf.element_count(weights);
+	int rank = tf.num_dims(weights);
+
+	if (rank > EMBENG_MAX_RANK)
+		return fail_input(run, at, "its weights have too many dimensions");
+	for (int k = 0; k < rank; k++)
+		shape[k] = tf.dim(weights, k);
+	run->outputs[at] = tf.allocate_output(run->context, feature->weight_number, TF_TYPE_FLOAT,
+					      shape, rank, (size_t)count * sizeof(float),
+					      run->status);
+	if (tf_failed(run->status))
+		return -1;
+	run->features[at].weight_gradient = count ? tf.tensor_data(run->outputs[at]) : NULL;
+	return 0;
+}
+
+static void compute_weight_gradients(void *made, struct tf_context *context)
+{
+	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	int ret = take_features(&run, run.kernel->count);
+
+	if (!ret)
+		take_gradients(&run);
+	for (size_t k = 0; !ret && k < run.kernel->count; k++)
+		if (run.kernel->features[k].weighted)
+			ret = place_weight_gradients(&run, k);
+	if (!ret &&
+	    raw_weight_gradients(run.kernel->handle, run.features, run.kernel->count, &error))
+		tf_report(run.status, &error);
+	end_run(&run);
+}
+
+static void *make_reader(struct tf_construction *made)
+{
+	return tf_kernel_make(made, false);
+}
+
+static void *make_updater(struct tf_construction *made)
+{
+	return tf_kernel_make(made, true);
+}
+
+/* -- the operators --------------------------------------------------------------------------- */
+
+/* All operators have these. Features are indices in the engine, each with a form. */
+#define FEATURE_ATTRS \
+	"handle: int", "features: list(int) >= 1", "forms: list(int) >= 1", \
+		"Tids: list({int32, int64}) >= 1", "Tbounds: list({int32, int64}) >= 0", \
+		"W: int >= 0", "N: int >= 1"
+#define FEATURE_INPUTS "ids: Tids", "bounds: Tbounds", "weights: W * float"
+
+static const char *const reader_attrs[] = {FEATURE_ATTRS, NULL};
+static const char *const updater_attrs[] = {FEATURE_ATTRS, "R: int >= 0", "replica: int = 0",
+					    "rate_names: list(string) >= 0", NULL};
+static const char *const lookup_inputs[] = {FEATURE_INPUTS, NULL};
+static const char *const lookup_outputs[] = {"activations: N * float", NULL};
+static const char *const update_inputs[] = {FEATURE_INPUTS, "gradients: N * float",
+					    "rates: R * float", "multiplier: float", NULL};
+static const char *const weight_inputs[] = {FEATURE_INPUTS, "gradients: N * float", NULL};
+static const char *const weight_outputs[] = {"weight_gradients: W * float", NULL};
+static const char *const no_outputs[] = {NULL};
+
+const struct tf_operator tf_operators[] = {
+	{"EmbengLookup", reader_attrs, lookup_inputs, lookup_outputs, make_reader, compute_lookup},
+	{"EmbengUpdate", updater_attrs, update_inputs, no_outputs, make_updater, compute_update},
+	{"EmbengWeightGradients", reader_attrs, weight_inputs, weight_outputs, make_reader,
+	 compute_weight_gradients},
+};
+const size_t tf_operator_count = sizeof(tf_operators) / sizeof(*tf_operators);
