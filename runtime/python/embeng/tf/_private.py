@@ -5,10 +5,13 @@ A release of TensorFlow may move them. runtime/python/tests/tf/test_tf_names.py 
 is asked of it, so that such a release fails there first.
 """
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+from tensorflow.python.eager.record import could_possibly_record
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+from tensorflow.python.saved_model.save_context import in_save_context
 from tensorflow.python.tpu.tpu_embedding_base import TPUEmbeddingBase
 from tensorflow.python.tpu.tpu_embedding_v2_utils import _Optimizer as OptimizerBase
 from tensorflow.python.tpu.tpu_embedding_v3 import PartitionedCsrFormatTensor
+from tensorflow.python.trackable.data_structures import NoDependency
 
-__all__ = ["OptimizerBase", "PartitionedCsrFormatTensor", "ResourceVariable", "TPUEmbeddingBase",
-           "TrackableObjectGraph"]
+__all__ = ["NoDependency", "OptimizerBase", "PartitionedCsrFormatTensor", "ResourceVariable",
+           "TPUEmbeddingBase", "TrackableObjectGraph", "could_possibly_record", "in_save_context"]

@@ -13,7 +13,7 @@ import tensorflow as tf
 from .._engine import Engine
 from .._errors import NotSupportedError
 from ._ops import view_array
-from ._private import ResourceVariable, TPUEmbeddingBase
+from ._private import NoDependency, ResourceVariable, TPUEmbeddingBase
 from ._settings import EngineInitializer
 
 Place = tuple[str, str | None]
@@ -170,5 +170,7 @@ def create_variables(owner: Any, tables: Sequence[Any], engine: Engine,
         with tf.variable_creator_scope(_make_creator(engine, places)):
             found[table.name] = TPUEmbeddingBase._create_variables(owner, table, False)
         for slot, variable in found[table.name].items():
-            variable.attach(engine, table.name, None if slot == "parameters" else slot, write)
+            # A slot that an optimizer of Keras keeps comes wrapped.
+            held = variable.value if isinstance(variable, NoDependency) else variable
+            held.attach(engine, table.name, None if slot == "parameters" else slot, write)
     return found

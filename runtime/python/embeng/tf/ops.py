@@ -6,8 +6,8 @@ gradients where TensorFlow has them, and write activations into its outputs. Whe
 not export that API, or where ``EMBENG_TF_OPS=py_function`` says so, the same functions call the
 engine by ``tf.py_function``, with the same numbers.
 
-Operators name their engine by :attr:`embeng.Engine.handle`: whoever builds a graph keeps the engine.
-They are stateful, so that ``tf.function`` runs them in the order in which the program has them.
+Operators name their engine by :attr:`embeng.Engine.handle`: whoever builds a graph keeps the
+engine. They are stateful, so that ``tf.function`` runs them in the order in which the program has them.
 """
 import functools
 import os
@@ -92,7 +92,7 @@ def _settle(call: Call, engine: Engine) -> dict[str, Any]:
             "forms": call.forms}
 
 
-# -- py_function ----------------------------------------------------------------------------------
+# -- py_function -------------------------------------------------------------------------------
 
 def _take_parts(call: Call, arrays: list[Any]) -> dict[str, Any]:
     """Make inputs of the engine of the arrays of ids, bounds and weights, which it removes."""
@@ -158,7 +158,7 @@ def _weigh_by_python(engine: Engine, call: Call, gradients: list[Any]) -> list[A
     return list(_call_python(run, tensors, len(call.weights)))
 
 
-# -- functions --------------------------------------------------------------------------------------
+# -- functions ---------------------------------------------------------------------------------
 
 def look_up(engine: Engine, call: Call) -> list[Any]:
     """Look up inputs that were read: :func:`lookup` without the names."""

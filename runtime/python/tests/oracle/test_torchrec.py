@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import embeng.torch
-from upstream import FILES, read
+from upstream import FILES, TORCHREC, read
 
 HAVE_TORCHREC = importlib.util.find_spec("torchrec") is not None
 SCRIPTING = "torch.jit.script has no words for an engine; torch.export and torch.compile trace it"
@@ -110,6 +110,8 @@ def _each(suite: unittest.TestSuite) -> list[unittest.TestCase]:
 def _cases() -> list[Any]:
     found = []
     for name in FILES:
+        if FILES[name].repository != TORCHREC:
+            continue
         suite = _load(name)
         if suite is None:
             skip = pytest.mark.skip(f"the oracle {FILES[name].path} is not there: EMBENG_ORACLES "

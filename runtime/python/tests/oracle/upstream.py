@@ -133,6 +133,12 @@ KERAS_RS_FILES = {
         "b3387ada03e7cc4476de81e002d524f6220580f853ca157a2f87ccef18e50797"),
 }
 
+RECOMMENDERS = "tensorflow/recommenders"
+FILES["tpu_embedding_layer_test"] = Upstream(
+    RECOMMENDERS, "cf1dafa988f223ed5f30b68cb9aed518484b3a1d",
+    "tensorflow_recommenders/layers/embedding/tpu_embedding_layer_test.py",
+    "ec15a9746617b0c7c4aad1dd81d3d27db170c1bef2ebc8b9385e15030632e643")
+
 
 def read(name: str) -> str | None:
     """Return the text of a file, or None where there is no folder of oracles."""
