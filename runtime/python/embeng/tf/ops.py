@@ -7,7 +7,7 @@ not export that API, or where ``EMBENG_TF_OPS=py_function`` says so, the same fu
 engine by ``tf.py_function``, with the same numbers.
 
 Operators name their engine by :attr:`embeng.Engine.handle`: whoever builds a graph keeps the
-engine. They are stateful, so that ``tf.function`` runs them in the order in which the program has them.
+engine. They are stateful, so that ``tf.function`` runs them in the order of the program.
 """
 import functools
 import os
@@ -213,7 +213,8 @@ def hand_in(engine: Engine, call: Call, gradients: Sequence[Any], rates: Rates |
     given = [tf.cast(gradient, tf.float32) for gradient in gradients]
     numbers = {name: tf.cast(rate() if callable(rate) else rate, tf.float32)
                for name, rate in (rates or {}).items()}
-    factor = tf.cast(1.0 if multiplier is None else multiplier, tf.float32)
+    factor = multiplier() if callable(multiplier) else multiplier
+    factor = tf.cast(1.0 if factor is None else factor, tf.float32)
     if why_not_native() is not None:
         return _update_by_python(engine, call, given, numbers, factor, replica)
     return _run("embeng_update", call.ids, call.bounds, call.weights, given, list(numbers.values()),
@@ -235,8 +236,8 @@ def update(engine: Engine, features: Mapping[str, Any], gradients: Mapping[str, 
         One for each feature, of its activations' shape.
     rates : mapping of str to float, tf.Tensor or callable, optional
         Dynamic rates by name. A function without parameters is called while the graph is built.
-    multiplier : float or tf.Tensor, optional
-        A factor of all gradients.
+    multiplier : float, tf.Tensor or callable, optional
+        A factor of all gradients. A function is called as one of `rates` is.
     replica : int
         The replica whose part of the step it is.
 
@@ -302,8 +303,8 @@ def weight_gradients(engine: Engine, features: Mapping[str, Any],
 
 @_as_is
 def trained_lookup(engine: Engine, features: Mapping[str, Any], anchor: Any, *,
-                   rates: Rates | None = None, multiplier: Any = None,
-                   replica: int = 0) -> dict[str, Any]:
+                   rates: Rates | None = None, multiplier: Any = None, replica: int = 0,
+                   counter: Any = None) -> dict[str, Any]:
     """Look features up, such that the gradient of `anchor` is an update of the tables.
 
     Parameters
@@ -313,6 +314,8 @@ def trained_lookup(engine: Engine, features: Mapping[str, Any], anchor: Any, *,
     anchor : tf.Variable or tf.Tensor
         Any float32 number: a tape that computes its gradient, which is zeros, has the tables
         updated by the gradients of the activations, once for each time that it is computed.
+    counter : tf.Variable, optional
+        It is increased by one after each update, so that rates may depend on it.
 
     Returns
     -------
@@ -332,6 +335,8 @@ def trained_lookup(engine: Engine, features: Mapping[str, Any], anchor: Any, *,
             with tf.control_dependencies(found):
                 done = hand_in(engine, call, gradients, rates, multiplier, replica)
             with tf.control_dependencies([] if done is None else [done]):
+                if counter is not None:
+                    counter.assign_add(tf.ones_like(counter))
                 return tf.zeros_like(anchor), *found
 
         return look_up(engine, call), differentiate
