@@ -161,7 +161,8 @@ def typing_checks(python, package):
     programs = {
         "mypy --strict": ["-m", "mypy", "--strict", "--no-incremental", "--config-file",
                           os.path.join(TOP, "pyproject.toml"), package],
-        "pyright": ["-m", "pyright", "--pythonpath", python, package],
+        "pyright": ["-m", "pyright", "-p", os.path.join(TOP, "pyproject.toml"), "--pythonpath",
+                    python],
         "stubtest": ["-m", "mypy.stubtest", "embeng._core"],
     }
     running = {what: subprocess.Popen([python, *words], cwd=ROOM, text=True,
