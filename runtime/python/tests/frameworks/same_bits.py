@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""One training as a program of a framework: ``python same_bits.py FRAMEWORK``.
+"""One training as a program of a framework: ``python same_bits.py FRAMEWORK [FOLDER FIRST LAST]``.
 
 Each program trains a table of the same rows by the same bags, of which some share ids, and prints the
 bits of all activations and of the rows and slots at the end, as JSON. The loss is the sum of the
 activations times given numbers, so that these are the gradients, to the bit.
+
+With a folder it makes the steps from FIRST to before LAST alone: it goes on from the checkpoint there,
+if there is one, and saves another one.
 """
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
 
 import embeng
+import embeng.checkpoint
 
 # A power of two samples, so that the mean of a loss over them loses no bit.
 ROWS, DIM, SAMPLES, IDS, STEPS, RATE, START = 40, 8, 16, 4, 5, 0.125, 0.25
@@ -20,6 +25,8 @@ rng = numpy.random.default_rng(7)
 START_ROWS = rng.uniform(-1, 1, (ROWS, DIM)).astype(numpy.float32)
 BATCHES = [(rng.integers(0, ROWS, (SAMPLES, IDS)),
             rng.uniform(-1, 1, (SAMPLES, DIM)).astype(numpy.float32)) for _ in range(STEPS)]
+FOLDER = sys.argv[2] if len(sys.argv) > 4 else None
+STEPS_HERE = BATCHES[int(sys.argv[3]):int(sys.argv[4])] if FOLDER else BATCHES
 OPTIMIZER = embeng.optimizers.adagrad(RATE)
 
 Seen = tuple[list[Any], Any, Any]
@@ -30,16 +37,23 @@ def make_table(name: str = "t") -> embeng.Table:
     return embeng.Table(name, ROWS, DIM, "sum", OPTIMIZER)
 
 
-def fill(engine: embeng.Engine) -> None:
-    """Give the engine's table its first rows and slots."""
+def begin(engine: embeng.Engine) -> None:
+    """Give the engine's table its first rows and slots, or those of the checkpoint."""
     view = next(iter(engine))
+    if FOLDER and Path(FOLDER).exists():
+        with embeng.checkpoint.open(FOLDER) as saved:
+            names = {view.name: next(iter(saved.tables))}
+        engine.restore(FOLDER, names=names, progress=False)
+        return
     view.write(START_ROWS)
     view.fill(embeng.initializers.constant(START), slot="accumulators")
 
 
-def read(engine: embeng.Engine) -> tuple[Any, Any]:
-    """Return rows and slots of the engine's table."""
+def end(engine: embeng.Engine) -> tuple[Any, Any]:
+    """Return rows and slots of the engine's table, and save them."""
     engine.flush()
+    if FOLDER:
+        engine.save(FOLDER, progress=False)
     view = next(iter(engine))
     return view.read(), view.read(slot="accumulators")
 
@@ -48,12 +62,12 @@ def run_numpy() -> Seen:
     """Train with the engine itself."""
     seen = []
     with embeng.Engine([make_table()]) as engine:
-        fill(engine)
-        for ids, gradient in BATCHES:
+        begin(engine)
+        for ids, gradient in STEPS_HERE:
             bags = embeng.Ragged(ids)
             seen.append(engine.lookup({"t": bags})["t"])
             engine.update({"t": bags}, {"t": gradient})
-        return seen, *read(engine)
+        return seen, *end(engine)
 
 
 def run_torch() -> Seen:
@@ -66,12 +80,12 @@ def run_torch() -> Seen:
     module = embeng.torch.EmbeddingBag(ROWS, DIM, mode="sum", optimizer=OPTIMIZER,
                                        update="backward")
     engine = module.weight.group.engine
-    fill(engine)
-    for ids, gradient in BATCHES:
+    begin(engine)
+    for ids, gradient in STEPS_HERE:
         activations = module(torch.from_numpy(ids))
         (activations * torch.from_numpy(gradient)).sum().backward()
         seen.append(activations.detach().numpy())
-    return seen, *read(engine)
+    return seen, *end(engine)
 
 
 def run_jax() -> Seen:
@@ -82,7 +96,7 @@ def run_jax() -> Seen:
 
     seen = []
     with embeng.jax.Embedding([make_table()]) as embedding:
-        fill(embedding.engine)
+        begin(embedding.engine)
 
         def look_up(state: Any, ids: Any, gradient: Any) -> Any:
             found, state = embedding.lookup(state, {"t": ids})
@@ -95,11 +109,11 @@ def run_jax() -> Seen:
             return found, embedding.apply(after, slope)
 
         state = embedding.init()
-        for ids, gradient in BATCHES:
+        for ids, gradient in STEPS_HERE:
             found, state = step(state, ids, gradient)
             seen.append(numpy.asarray(found))
         embedding.sync(state)
-        return seen, *read(embedding.engine)
+        return seen, *end(embedding.engine)
 
 
 def run_tf() -> Seen:
@@ -111,7 +125,8 @@ def run_tf() -> Seen:
     with strategy.scope():
         table = api.TableConfig(ROWS, DIM, tf.constant_initializer(START_ROWS), combiner="sum",
                                 name="t")
-        embedding = api.TPUEmbedding({"t": api.FeatureConfig(table, name="t")},
+        feature = api.FeatureConfig(table, name="t", output_shape=[SAMPLES])
+        embedding = api.TPUEmbedding({"t": feature},
                                      api.Adagrad(RATE, initial_accumulator_value=START))
 
     @tf.function
@@ -128,10 +143,11 @@ def run_tf() -> Seen:
 
         return strategy.run(train)
 
-    seen = [step(tf.constant(ids), tf.constant(gradient)).numpy() for ids, gradient in BATCHES]
-    embedding._retrieve_variables()
-    found = embedding._variables["t"]
-    return seen, *(found[name].variables[0].numpy() for name in ("parameters", "accumulators"))
+    embedding.build()
+    engine = tf.checkpoint.engine_of(embedding)
+    begin(engine)
+    seen = [step(tf.constant(ids), tf.constant(gradient)).numpy() for ids, gradient in STEPS_HERE]
+    return seen, *end(engine)
 
 
 def run_keras() -> Seen:
@@ -148,12 +164,12 @@ def run_keras() -> Seen:
     model.compile(loss=lambda gradient, found: keras.ops.sum(found * gradient, axis=-1) * SAMPLES,
                   optimizer="sgd")
     engine = layer.engine
-    fill(engine)
+    begin(engine)
     seen = []
-    for ids, gradient in BATCHES:
+    for ids, gradient in STEPS_HERE:
         seen.append(model.predict({"t": ids}, batch_size=SAMPLES, verbose=0))
         model.fit({"t": ids}, gradient, batch_size=SAMPLES, shuffle=False, verbose=0)
-    return seen, *read(engine)
+    return seen, *end(engine)
 
 
 PROGRAMS: dict[str, Callable[[], Seen]] = {

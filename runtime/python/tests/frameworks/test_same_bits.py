@@ -16,17 +16,18 @@ import pytest
 import same_bits
 
 HERE = Path(__file__).parent
-BACKENDS = ["torch", "jax", "tensorflow"]
+FRAMEWORKS = ["torch", "jax", "tf", "keras/torch", "keras/jax", "keras/tensorflow"]
 
 
-def run_program(framework: str, backend: str | None = None) -> Any:
-    """Return what the program of a framework prints."""
+def run_program(framework: str, *arguments: str) -> Any:
+    """Return what the program of a framework prints; a backend of Keras stands behind a slash."""
+    framework, _, backend = framework.partition("/")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1",
                    "TF_CPP_MIN_LOG_LEVEL": "3"}
     if backend:
         environment["KERAS_BACKEND"] = backend
-    done = subprocess.run([sys.executable, HERE / "same_bits.py", framework], env=environment,
-                          capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, HERE / "same_bits.py", framework, *arguments],
+                          env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -80,12 +81,17 @@ def test_c(expected: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.sample
-@pytest.mark.parametrize("framework", ["torch", "jax", "tf"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_framework(framework: str, expected: Any) -> None:
     assert run_program(framework) == expected
 
 
-@pytest.mark.sample
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_keras(backend: str, expected: Any) -> None:
-    assert run_program("keras", backend) == expected
+@pytest.mark.parametrize("order", [["torch", "jax", "keras/tensorflow", "tf", "numpy"],
+                                   ["tf", "keras/torch", "numpy", "keras/jax", "jax"]],
+                         ids=lambda order: "-".join(order).replace("/", "_"))
+def test_checkpoints(order: list[str], expected: Any, tmp_path: Path) -> None:
+    """Each framework makes a step and saves, and the next one goes on from there."""
+    for step, framework in enumerate(order):
+        found = run_program(framework, str(tmp_path / "saved"), str(step), str(step + 1))
+        assert found["activations"] == [expected["activations"][step]]
+    assert (found["rows"], found["slots"]) == (expected["rows"], expected["slots"])
