@@ -38,9 +38,9 @@ class Part(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A feature in its engine: its index, the columns of its rows, and the rows of a sequence."""
+    """A feature in its engine: its number, the columns of its rows, and the rows of a sequence."""
 
-    index: int
+    number: int
     dim: int
     sequence_length: int
 
@@ -199,7 +199,9 @@ def infer_shape(place: Place, part: Part) -> Any:
         rank = part.bounds[1].shape[0]
         if rank is None:
             return tf.TensorShape(None)
-        dims = [None] * (rank - 1) if shape is None else [int(n) for n in shape[:-1]]
+        dims: list[int | None] = [None] * (rank - 1)
+        if shape is not None:
+            dims = [int(n) for n in shape[:-1]]
     else:
         held = part.ids if part.form == EVEN else part.bounds[0]
         samples = held.shape[0]

@@ -191,7 +191,8 @@ class EmbeddingConfigSpec:
                              "table_to_config_dict")
         for column in columns:
             _check_column(column)
-        if not isinstance(optimization_parameters, tuple(_KINDS)):
+        if not isinstance(optimization_parameters, (AdagradParameters, AdamParameters,
+                                                    StochasticGradientDescentParameters)):
             raise ValueError(f"optimization_parameters is {optimization_parameters!r}; give "
                              f"{', '.join(kind.__name__ for kind in _KINDS)}")
         if clipping_limit is not None and not clipping_limit > 0:
@@ -213,10 +214,11 @@ class EmbeddingConfigSpec:
                              f"{list(self.tables)}")
 
     def _read_columns(self) -> tuple[dict[str, FeatureConfig], dict[str, TableConfig]]:
-        features, tables = {}, {}
+        features: dict[str, FeatureConfig] = {}
+        tables: dict[str, TableConfig] = {}
         for column in self.feature_columns:
-            table = TableConfig(*column.get_embedding_table_size(), column.get_initializer(),
-                                column.get_combiner(),
+            rows, dim = column.get_embedding_table_size()
+            table = TableConfig(rows, dim, column.get_initializer(), column.get_combiner(),
                                 learning_rate_fn=column.get_learning_rate_fn())
             name = column.get_embedding_var_name()
             if tables.setdefault(name, table)[:2] != table[:2]:

@@ -22,11 +22,10 @@ from .._engine import Engine
 from .._errors import BY_CODE, EmbengError, InvalidError
 from .._inputs import Sparse
 from ._forms import BOUND_COUNTS, FORM_MASK, WEIGHTED, Call, as_engine_input, infer_shape, read_call
+from ._strategy import do_not_convert
 
 LIBRARY = "libtensorflow_framework.so.2"
 _ERRNO = "embeng.errno"
-# Functions of this package are no code that AutoGraph need rewrite.
-_as_is: Any = tf.autograph.experimental.do_not_convert
 Rates = Mapping[str, Any]
 
 
@@ -88,7 +87,7 @@ def _run(name: str, *arguments: Any, **settings: Any) -> Any:
 
 
 def _settle(call: Call, engine: Engine) -> dict[str, Any]:
-    return {"handle": engine.handle, "features": [place.index for place in call.places],
+    return {"handle": engine.handle, "features": [place.number for place in call.places],
             "forms": call.forms}
 
 
@@ -173,7 +172,7 @@ def look_up(engine: Engine, call: Call) -> list[Any]:
     return list(found)
 
 
-@_as_is
+@do_not_convert
 def lookup(engine: Engine, features: Mapping[str, Any]) -> dict[str, Any]:
     """Look features up.
 
@@ -221,7 +220,7 @@ def hand_in(engine: Engine, call: Call, gradients: Sequence[Any], rates: Rates |
                 factor, replica=replica, rate_names=list(numbers), **_settle(call, engine))
 
 
-@_as_is
+@do_not_convert
 def update(engine: Engine, features: Mapping[str, Any], gradients: Mapping[str, Any], *,
            rates: Rates | None = None, multiplier: Any = None, replica: int = 0) -> Any:
     """Give the rows of features the gradients of their activations: a step of the optimizers.
@@ -275,7 +274,7 @@ def weigh(engine: Engine, call: Call, gradients: Sequence[Any]) -> list[Any]:
     return list(found)
 
 
-@_as_is
+@do_not_convert
 def weight_gradients(engine: Engine, features: Mapping[str, Any],
                      gradients: Mapping[str, Any]) -> dict[str, Any]:
     """Compute the loss' gradients by the weights of ids, before the update of the same gradients.
@@ -301,7 +300,7 @@ def weight_gradients(engine: Engine, features: Mapping[str, Any],
     return dict(zip(named, found, strict=True))
 
 
-@_as_is
+@do_not_convert
 def trained_lookup(engine: Engine, features: Mapping[str, Any], anchor: Any, *,
                    rates: Rates | None = None, multiplier: Any = None, replica: int = 0,
                    counter: Any = None) -> dict[str, Any]:

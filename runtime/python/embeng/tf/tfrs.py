@@ -18,7 +18,7 @@ from ._keras_optimizers import translate_keras_optimizer as translate_keras_opti
 from ._private import could_possibly_record, in_save_context
 from ._strategy import TPUStrategy, do_not_convert, in_replica
 from .embedding import TPUEmbedding as _Tables
-from .serving import TPUEmbeddingForServing
+from .serving import TPUEmbeddingForServing, TPUEmbeddingV0
 from .sparse_core import TPUEmbeddingV2
 
 _api = tf.tpu.experimental.embedding
@@ -27,6 +27,11 @@ _ANCHOR = "tpu_embedding_helper_dummy"
 # Layers of Keras 3 know variables of Keras alone; older ones are modules of TensorFlow.
 _SKETCHES = ("keras_graph", "scratch_graph")  # ends of names of graphs that Keras makes for shapes
 _IS_KERAS_3 = not issubclass(tf.keras.layers.Layer, tf.Module)
+
+if _IS_KERAS_3 and tf.keras.config.backend() != "tensorflow":
+    raise NotSupportedError(
+        f"embeng.tf.tfrs is for TensorFlow, and Keras runs on {tf.keras.config.backend()}; set "
+        "KERAS_BACKEND=tensorflow, or use embeng.keras")
 
 
 class _Configs:
@@ -156,7 +161,7 @@ class TPUEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
         if self._kind is None:
             return TPUEmbeddingForServing(features, optimizer)
         if self._kind == _Kind.UNSUPPORTED:
-            return _api.TPUEmbeddingV0(features, optimizer)
+            return TPUEmbeddingV0(features, optimizer)
         if self._kind == _Kind.V1:
             return _Tables(features, optimizer, pipelining)
         return TPUEmbeddingV2(features, optimizer, pipelining, sparse_core)

@@ -10,6 +10,12 @@ import pytest
 collect_ignore_glob = [] if importlib.util.find_spec("tensorflow") else ["test_*.py"]
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+if importlib.util.find_spec("tensorflow"):
+    import embeng.tf
+
+    # Modules of tests make tensors, which starts TensorFlow.
+    embeng.tf.distribute.cluster_resolver.TPUClusterResolver(replicas=2)
+
 MakeStrategy = Callable[[int], Any]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """EmbeddingConfigSpec: columns, parameters and dictionaries against formulas."""
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -175,6 +176,17 @@ def test_refusals(changes: dict[str, Any], kind: Any, words: str) -> None:
     """Each thing that a specification lacks or cannot have is refused by name."""
     with pytest.raises(kind, match=words):
         EmbeddingConfigSpec(**{**GOOD, **changes})
+
+
+def test_example(run_python: Any) -> None:
+    """The documentation's program learns, and counts its steps."""
+    path = Path(__file__).resolve().parents[2] / "examples" / "tensorflow_config_spec.py"
+    done = run_python("import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')",
+                      str(path))
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = dict(line.split(":", 1) for line in done.stdout.splitlines() if ":" in line)
+    assert float(found["loss at last"]) < float(found["loss at first"]) * 0.7
+    assert found["steps"].split() == ["220", "220"]
 
 
 def test_two_rates() -> None:

@@ -20,8 +20,8 @@ from embeng.tf._keras_optimizers import (  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 EXAMPLE = HERE.parents[1] / "examples" / "tensorflow_layer.py"
-CHECKS = ["check_training", "check_rates", "check_evaluation", "check_serving", "check_refusals",
-          "check_functional", "check_plain"]
+CHECKS = ["check_training", "check_kinds", "check_rates", "check_evaluation", "check_serving",
+          "check_refusals", "check_functional", "check_plain"]
 api = tf.tpu.experimental.embedding
 FAMILIES = {"keras": keras.optimizers, "tf_keras": tf_keras.optimizers,
             "legacy": tf_keras.optimizers.legacy}
@@ -30,8 +30,8 @@ FAMILIES = {"keras": keras.optimizers, "tf_keras": tf_keras.optimizers,
 def run_program(path: Path, *arguments: str, legacy: bool, replicas: int = 2) -> str:
     """Run a program with one of the two Keras, and return what it prints."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
-                   "CUDA_VISIBLE_DEVICES": "", "TF_USE_LEGACY_KERAS": str(int(legacy)), "KERAS_BACKEND": "tensorflow",
-                   "EMBENG_TF_REPLICAS": str(replicas)}
+                   "CUDA_VISIBLE_DEVICES": "", "TF_USE_LEGACY_KERAS": str(int(legacy)),
+                   "KERAS_BACKEND": "tensorflow", "EMBENG_TF_REPLICAS": str(replicas)}
     done = subprocess.run([sys.executable, str(path), *arguments], env=environment, text=True,
                           capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -56,6 +56,13 @@ def test_example(legacy: bool, replicas: int) -> None:
     assert float(found["loss after"]) < float(found["loss before"]) / 50
     assert found["loss of the checkpoint"] == found["loss after"]
     assert len(found["rating"].strip(" []")) > 2
+
+
+def test_other_backend(monkeypatch: pytest.MonkeyPatch, run_python: Any) -> None:
+    """The layer says which Keras it needs."""
+    monkeypatch.setenv("KERAS_BACKEND", "numpy")
+    done = run_python("from embeng.tf import tfrs")
+    assert "embeng.tf.tfrs is for TensorFlow, and Keras runs on numpy" in done.stderr
 
 
 @pytest.mark.sample

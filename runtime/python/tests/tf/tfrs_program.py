@@ -91,6 +91,35 @@ def check_training() -> None:
         assert layer.trainable_variables[0].shape == (1,)
 
 
+def check_kinds() -> None:
+    """Layers of the other kinds of hardware have the same formula; variables are the program's."""
+    kinds = tf.tpu.experimental.HardwareFeature.EmbeddingFeature
+    strategy = make_strategy()
+    with strategy.scope():
+        layer = tfrs.TPUEmbedding(make_config(), api.SGD(0.5), embedding_feature=kinds.V2)
+    iterator = make_iterator(strategy)
+    make_step(strategy, layer)(iterator)
+    numpy.testing.assert_allclose(rows_of(layer), START - 0.5 * count_touches(), rtol=1e-6)
+    found = strategy.run(layer, args=(next(iterator),))
+    numpy.testing.assert_array_equal(
+        strategy.experimental_local_results(found["one"])[0], rows_of(layer)[:2])
+
+    strategy = make_strategy()
+    with strategy.scope():
+        layer = tfrs.TPUEmbedding(make_config(), api.SGD(0.5),
+                                  embedding_feature=kinds.UNSUPPORTED)
+        layer.build()
+    assert [tuple(v.shape) for v in layer.trainable_variables] == [(ROWS, DIM)]
+    expect(ValueError, "Unknown embedding feature 7",
+           lambda: make_in(strategy, 7))
+
+
+def make_in(strategy: Any, kind: Any) -> Any:
+    """Make a layer of a kind under a strategy."""
+    with strategy.scope():
+        return tfrs.TPUEmbedding(make_config(), "sgd", embedding_feature=kind)
+
+
 def check_rates() -> None:
     """Schedules follow the optimizer's iterations, functions are evaluated at each step."""
     optimizers = tf.keras.optimizers.legacy if LEGACY else tf.keras.optimizers
