@@ -8,14 +8,21 @@ import collections
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._engine import Engine, Feature, Table
 from .._errors import StepOrderError, WaitTimeoutError
 from ._features import Form, make_bags
 
-# An enqueue waits for a place among the steps of its replica. Only another thread could make one.
-_ENQUEUE_SECONDS = 10.0
+# Calls wait for lookups that are computed, and for places that only another thread could make.
+_SECONDS = 10.0
+
+
+class _Batch(NamedTuple):
+    """A batch that was enqueued. One that is void is taken back as soon as it is the oldest."""
+
+    train: bool
+    void: bool = False
 
 
 class Session:
@@ -46,7 +53,8 @@ class Session:
         self.replicas = replicas
         self._late = 1 if pipelining else 0
         self._lock = threading.Lock()
-        self._queues: list[collections.deque[bool]] = [collections.deque() for _ in range(replicas)]
+        self._queues: list[collections.deque[_Batch]] = [
+            collections.deque() for _ in range(replicas)]
         self._taken = [0] * replicas
         self._given = [0] * replicas
 
@@ -76,43 +84,62 @@ class Session:
                 batch[form.name] = make_bags(form, arrays[at:at + form.parts])
                 at += form.parts
             batches.append(batch)
-        done: list[int] = []
+        done = 0
         try:
             for replica, batch in zip(replicas, batches, strict=True):
                 self._enqueue_one(replica, batch, train)
-                done.append(replica)
+                done += 1
         except Exception:
-            for replica in done:
-                self._take_back(replica)
+            if done:
+                self._void(replicas, done, train)
             raise
 
     def _enqueue_one(self, replica: int, batch: Mapping[str, Any], train: bool) -> None:
         try:
-            self.engine.enqueue(dict(batch), train, replica, _ENQUEUE_SECONDS)
+            self.engine.enqueue(dict(batch), train, replica, _SECONDS)
         except WaitTimeoutError as error:
-            raise StepOrderError(f"replica {replica}: {len(self._queues[replica])} batches were "
-                                 "enqueued and not dequeued; call dequeue(), and "
-                                 f"apply_gradients() where training is True ({error})") from error
+            raise StepOrderError(
+                f"replica {replica}: the engine takes no further batch now, when "
+                f"{len(self._queues[replica])} are enqueued and not dequeued; call dequeue(), and "
+                f"apply_gradients() where training is True ({error})") from error
         with self._lock:
-            self._queues[replica].append(train)
+            self._queues[replica].append(_Batch(train))
 
-    def _take_back(self, replica: int) -> None:
-        """Take the newest batch of a replica back, if it is the only one."""
-        if len(self._queues[replica]) == 1 and not self._waits_for(replica):
-            train = self._take(replica).train
-            if train:
-                self.discard(replica)
+    def _void(self, replicas: Sequence[int], done: int, train: bool) -> None:
+        """Have no replica a batch of an enqueue that failed after the first `done` replicas.
+
+        Each replica counts its steps, so the others get a batch without samples.
+        """
+        for replica in replicas[done:]:
+            self._enqueue_one(replica, {}, train)
+        for replica in replicas:
+            self._queues[replica][-1] = _Batch(train, True)
+        self._drop_void()
+
+    def _drop_void(self) -> None:
+        """Take back the oldest batches that are void, as far as earlier steps are complete."""
+        while True:
+            ready = [replica for replica, queue in enumerate(self._queues)
+                     if queue and queue[0].void and not self._waits_for(replica)]
+            if not ready:
+                return
+            if self._take(ready[0]).train:
+                self._discard_one(ready[0])
 
     def _waits_for(self, replica: int) -> str:
         """Say whose gradients the oldest batch of a replica waits for; nothing if for none."""
-        if not self._queues[replica][0]:
+        if not self._queues[replica][0].train:
             return ""
         needed = self._taken[replica] - self._late
         return ", ".join(f"step {given + 1} of replica {other}"
                          for other, given in enumerate(self._given) if given < needed)
 
     def _take(self, replica: int) -> Any:
-        activations = self.engine.dequeue(replica)
+        try:
+            activations = self.engine.dequeue(replica, _SECONDS)
+        except WaitTimeoutError as error:
+            raise StepOrderError(f"replica {replica}: its batch cannot be dequeued now: {error}"
+                                 ) from error
         with self._lock:
             self._queues[replica].popleft()
             self._taken[replica] += activations.train
@@ -126,6 +153,7 @@ class Session:
         StepOrderError
             Nothing was enqueued, or earlier steps have not got their gradients.
         """
+        self._drop_void()
         if not self._queues[replica]:
             raise StepOrderError(f"replica {replica}: nothing is enqueued; call enqueue() before "
                                  "dequeue()")
@@ -163,24 +191,37 @@ class Session:
         self.engine.apply_gradients(dict(gradients), replica, dict(rates))
         with self._lock:
             self._given[replica] += 1
+        self._drop_void()
 
-    def discard(self, replica: int) -> None:
-        """Take back the oldest training batch of a replica that waits for gradients."""
+    def _discard_one(self, replica: int) -> None:
         self.engine.discard(replica)
         with self._lock:
             self._given[replica] += 1
 
     def discard_all(self) -> int:
-        """Take back every batch that is under way, and return how many there were."""
+        """Take back every batch that is under way, and return how many there were.
+
+        Afterwards all replicas are at the same step: those that are behind get batches without
+        samples, which are taken back, too.
+        """
         count = 0
         while True:
             waiting = [r for r in range(self.replicas) if self._given[r] < self._taken[r]]
-            queued = [r for r in range(self.replicas)
-                      if self._queues[r] and not self._waits_for(r)]
             if waiting:
-                self.discard(waiting[0])
+                self._discard_one(waiting[0])
                 count += 1
-            elif queued:
-                count += not self._take(queued[0]).train  # a training batch waits from now on
-            else:
+                continue
+            least = min(self._taken)
+            behind = [r for r in range(self.replicas) if self._taken[r] == least]
+            inference = [r for r in behind if self._queues[r] and not self._queues[r][0].train]
+            empty = [r for r in behind if not self._queues[r]]
+            if inference:
+                self._take(inference[0])
+                count += 1
+            elif len(empty) == self.replicas:
                 return count
+            elif empty:
+                self._enqueue_one(empty[0], {}, True)
+                count -= 1
+            else:
+                self._take(behind[0])

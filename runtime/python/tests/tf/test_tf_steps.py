@@ -211,7 +211,7 @@ def test_order_is_refused_by_name(make_strategy: Any) -> None:
 
 def test_too_many_batches(make_strategy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enqueuing without dequeuing ends with an error, and what was enqueued can be dequeued."""
-    monkeypatch.setattr(_session, "_ENQUEUE_SECONDS", 0.05)
+    monkeypatch.setattr(_session, "_SECONDS", 0.05)
     embedding = make_embedding(make_strategy(1))
     with pytest.raises(embeng.StepOrderError, match="enqueued and not dequeued; call dequeue"):
         for _ in range(1000):
@@ -233,7 +233,8 @@ def test_two_replicas_need_a_run(make_strategy: Any) -> None:
 
 @pytest.mark.sample
 @pytest.mark.parametrize("eager", [True, False])
-def test_bad_ids_leave_nothing(make_strategy: Any, eager: bool) -> None:
+@pytest.mark.parametrize("train", [True, False])
+def test_bad_ids_leave_nothing(make_strategy: Any, eager: bool, train: bool) -> None:
     """An id outside its table in the second replica takes the batch of the first one back."""
     strategy = make_strategy(2)
     embedding = make_embedding(strategy)
@@ -241,17 +242,20 @@ def test_bad_ids_leave_nothing(make_strategy: Any, eager: bool) -> None:
 
     def enqueue(last: Any) -> None:
         embedding.enqueue(spread(strategy, {
-            "a": tf.stack([[1], [last]]), "b": tf.constant([[1], [2]])}), training=False)
+            "a": tf.stack([[1], [last]]), "b": tf.constant([[1], [2]])}), training=train)
 
     run = enqueue if eager else tf.function(enqueue)
+    give = (lambda: step_once(embedding)) if train else embedding.dequeue
     run(tf.constant(3))
-    strategy.run(embedding.dequeue)
+    strategy.run(give)
     for wrong in (ROWS, -1):
         with pytest.raises(error, match=f"feature a, sample 0: id {wrong} is outside table t"):
             run(tf.constant(wrong))
+    before = rows_of(embedding)
     run(tf.constant(4))
-    found = strategy.experimental_local_results(strategy.run(embedding.dequeue)["a"])
-    assert (found[1].numpy() == rows_of(embedding)[4:5]).all()
+    found = strategy.experimental_local_results(strategy.run(give)["a"])
+    assert (found[1].numpy() == before[4:5]).all()
+    assert (rows_of(embedding) != before).any() == train
     with pytest.raises(embeng.StepOrderError, match="nothing is enqueued"):
         strategy.run(embedding.dequeue)
 
