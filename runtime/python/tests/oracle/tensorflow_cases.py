@@ -29,11 +29,9 @@ from tensorflow.python.tpu import tpu_embedding_for_serving as their_serving
 
 import embeng.tf as ours
 from embeng.tf._tables import LiveVariable
-from upstream import FILES, read
+from upstream import FILES, TENSORFLOW_BASES, read
 
 REPLICAS = 2
-# The files import these two as modules.
-BASES = ("tpu_embedding_base_test", "tpu_embedding_v2_correctness_base_test")
 PACKAGE = "tensorflow.python.tpu.tests"
 _embedding = ours.tpu.experimental.embedding
 
@@ -136,7 +134,7 @@ def main() -> None:
     made[PACKAGE] = _module(PACKAGE, __path__=[])
     with tempfile.TemporaryDirectory() as folder, _in_place(made):
         os.environ["TEST_TMPDIR"] = folder
-        for name in BASES:
+        for name in TENSORFLOW_BASES:
             setattr(made[PACKAGE], name, _load(name))
         modules = {name: _load(name) for name in sys.argv[1:]}
         flags.FLAGS(["cases", f"--test_tmpdir={folder}"])

@@ -5,6 +5,7 @@ tensorflow_cases.py runs them, in a process that has two logical processors. A c
 is in CANNOT with its reason, and must fail as long as it is.
 """
 import functools
+import importlib.util
 import json
 import os
 import subprocess
@@ -13,10 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tensorflow_cases import BASES
-from upstream import TENSORFLOW_HASHES
-
-pytest.importorskip("tensorflow")
+from upstream import TENSORFLOW_BASES, TENSORFLOW_HASHES
 
 PLACE = "all memory is the host's: a dataset without experimental_fetch_to_device=False is as good"
 SPMD = "one replica over several cores of a TPU, compiled by XLA, has no counterpart"
@@ -33,7 +31,7 @@ CANNOT: dict[str, str] = {
 # Cases of this file ask kernels in TensorFlow's wheel alone, which embeng.tf does not use.
 THEIRS = "tpu_embedding_v3_cpu_ops_test"
 NAMES = [name for name in (Path(path).stem for path in TENSORFLOW_HASHES)
-         if name not in (*BASES, THEIRS)]
+         if name not in (*TENSORFLOW_BASES, THEIRS)]
 
 
 @functools.cache
@@ -47,6 +45,8 @@ def _run_files() -> dict[str, dict[str, Any]]:
     return {one["file"]: one["cases"] for one in found}
 
 
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None,
+                    reason="TensorFlow is not installed")
 @pytest.mark.skipif(not os.environ.get("EMBENG_ORACLES"),
                     reason="the oracle TensorFlow is not there: EMBENG_ORACLES names no folder")
 @pytest.mark.parametrize("name", NAMES)

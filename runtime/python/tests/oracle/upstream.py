@@ -115,6 +115,8 @@ TENSORFLOW_HASHES = {
     "tpu_embedding_v3_cpu_ops_test.py":
         "678a2ad24de8925d527581903b25e85478388b609a0f7bf53160b40631b4e926",
 }
+# The other files import these two as modules.
+TENSORFLOW_BASES = ("tpu_embedding_base_test", "tpu_embedding_v2_correctness_base_test")
 FILES.update({
     pathlib.Path(path).stem: Upstream(TENSORFLOW, TENSORFLOW_COMMIT, TENSORFLOW_FOLDER + path, sha)
     for path, sha in TENSORFLOW_HASHES.items()})

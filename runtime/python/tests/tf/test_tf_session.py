@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls of a session in any order: each is served or refused, none waits, and discard() mends all."""
+"""Calls of a session in any order: each is served or refused, and discard() mends all."""
 from typing import Any
 
 import numpy

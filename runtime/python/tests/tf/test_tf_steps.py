@@ -260,6 +260,40 @@ def test_bad_ids_leave_nothing(make_strategy: Any, eager: bool, train: bool) -> 
         strategy.run(embedding.dequeue)
 
 
+def test_a_step_that_fails_in_one_replica(make_strategy: Any) -> None:
+    """After an error of the program within a step, discard() makes the next one whole again."""
+    strategy = make_strategy(2)
+    embedding = make_embedding(strategy)
+
+    @tf.function
+    def step(limit: Any) -> None:
+        def run() -> None:
+            activations = embedding.dequeue()
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            # It depends on the activations, and so fails after they were dequeued.
+            number = tf.cast(number, tf.float32) + 0 * tf.reduce_sum(activations["a"])
+            with tf.control_dependencies([tf.debugging.assert_less(number, limit)]):
+                gradients = tf.nest.map_structure(tf.ones_like, activations)
+            embedding.apply_gradients(gradients)
+
+        embedding.enqueue(spread(strategy, {k: tf.constant([[5], [6]]) for k in "ab"}))
+        strategy.run(run)
+
+    two, one = tf.constant(2.0), tf.constant(1.0)
+    step(two)
+    before = rows_of(embedding)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assert"):
+        step(one)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="needs gradients that were not given"):
+        step(two)
+    assert embedding.discard() > 0
+    now = rows_of(embedding)
+    step(two)
+    numpy.testing.assert_allclose(now - rows_of(embedding), [
+        [0.2 * (row in (5, 6))] * DIM for row in range(ROWS)], atol=1e-6)
+    assert (now[:5] == before[:5]).all()
+
+
 def test_shapes_are_kept(make_strategy: Any) -> None:
     """Another batch size, in a graph that does not know it, is refused by its numbers."""
     strategy = make_strategy(1)
