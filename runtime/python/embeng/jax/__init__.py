@@ -14,16 +14,16 @@
 ``embeng.jax.flax``, ``embeng.jax.nnx`` and ``embeng.jax.optax`` are for those libraries, and
 ``embeng.jax.orbax`` reads and writes stacks of jax-tpu-embedding.
 """
+from .coordinates import preprocess_sparse_dense_matmul_input_from_sparse_tensor
 from .embedding import Embedding, EmbeddingState
 from .errors import find_error, raising
 from .preprocessing import (PreprocessedInput, SparseDenseMatmulInput, SparseDenseMatmulInputStats,
-                            preprocess_sparse_dense_matmul_input,
-                            preprocess_sparse_dense_matmul_input_from_sparse_tensor)
+                            preprocess_sparse_dense_matmul_input)
 from .sparsecore import (EmbeddingVariables, tpu_sparse_dense_matmul,
                          tpu_sparse_dense_matmul_grad)
 
 __all__ = ["Embedding", "EmbeddingState", "EmbeddingVariables", "PreprocessedInput",
            "SparseDenseMatmulInput", "SparseDenseMatmulInputStats", "find_error",
            "preprocess_sparse_dense_matmul_input",
-           "preprocess_sparse_dense_matmul_input_from_sparse_tensor", "raising", "tpu_sparse_dense_matmul",
-           "tpu_sparse_dense_matmul_grad"]
+           "preprocess_sparse_dense_matmul_input_from_sparse_tensor", "raising",
+           "tpu_sparse_dense_matmul", "tpu_sparse_dense_matmul_grad"]

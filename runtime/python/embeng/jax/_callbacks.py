@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: allow-untyped-calls
 """Calls of the engine by callbacks of Python, where XLA's foreign functions are not to be had.
 
 Arrays are copied to the host and back. Callbacks are ordered by their tokens, as foreign functions
@@ -19,7 +20,8 @@ from .._engine import Engine
 from .._errors import DeviceError, EmbengError, StepOrderError
 from .._inputs import Ragged
 from ._calls import TOKEN, Arrays, Call, weight_shapes
-from ._layout import BOUNDS, LENGTHS, PADDED, POSITIONS, SPLITS, STARTS, WEIGHTS, Bags, flatten_arrays
+from ._layout import (BOUNDS, LENGTHS, PADDED, POSITIONS, SPLITS, STARTS, WEIGHTS, Bags,
+                      flatten_arrays)
 
 _engines: "weakref.WeakValueDictionary[int, Engine]" = weakref.WeakValueDictionary()
 _lock = threading.Lock()

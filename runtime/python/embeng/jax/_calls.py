@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: allow-untyped-calls
 """Calls of the engine from traced programs: XLA's foreign functions, or callbacks of Python.
 
 Both backends have the same functions. The first argument and the last result of each is a token, an
@@ -33,25 +34,31 @@ class Backend(Protocol):
 
     def lookup(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays) -> Arrays:
         """Return the activations of each feature, then the token."""
+        ...
 
     def push(self, call: Call, before: Any, part: Any, bags: tuple[Bags, ...], weights: Arrays,
              gradients: Arrays) -> Any:
         """Keep gradients for :meth:`apply`; return how many pushes there were with this one."""
+        ...
 
     def weights(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays,
                 gradients: Arrays) -> Arrays:
         """Return the gradients of the weights of each feature that has weights."""
+        ...
 
     def apply(self, call: Call, token: Any, expected: Any, multiplier: Any, names: tuple[str, ...],
               rates: Any) -> Any:
         """Make one update of all pushes; return the token."""
+        ...
 
     def update(self, call: Call, token: Any, multiplier: Any, names: tuple[str, ...], rates: Any,
                bags: tuple[Bags, ...], weights: Arrays, gradients: Arrays) -> Any:
         """Make an update of these gradients; return the token."""
+        ...
 
     def drop(self, call: Call, token: Any) -> Any:
         """Drop all pushes; return the token."""
+        ...
 
 
 def weight_shapes(call: Call, weights: Arrays) -> list[jax.ShapeDtypeStruct]:
@@ -73,7 +80,7 @@ def register_targets() -> None:
         for name, capsule in _core.xla_targets().items():
             jax.ffi.register_ffi_target(name, capsule, platform="cpu")
     except Exception as error:
-        raise NotSupportedError(f"jaxlib {jax.lib.__version__} does not take foreign functions of "
+        raise NotSupportedError(f"jax {jax.__version__} does not take foreign functions of "
                                 f"version 0.1: {error}") from error
 
 

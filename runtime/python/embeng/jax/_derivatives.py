@@ -64,7 +64,7 @@ def _look_up_forward(call: Call, token: Any, bags: Any, weights: Any) -> Any:
     plain = jax.tree.map(lambda given: given.value, (token, bags, weights),
                          is_leaf=lambda given: hasattr(given, "perturbed"))
     wanted = _Wanted(token.perturbed, tuple(w is not None and w.perturbed for w in weights))
-    found = look_up(call, *plain)
+    found: Any = look_up(call, *plain)
     part = jnp.zeros((), jnp.float32)
     if call.axis is not None and wanted.state:
         part = jax.lax.axis_index(call.axis).astype(jnp.float32)
@@ -73,7 +73,8 @@ def _look_up_forward(call: Call, token: Any, bags: Any, weights: Any) -> Any:
 
 def _as_array(gradient: Any) -> Any:
     if isinstance(gradient, SymbolicZero):
-        return jnp.zeros(gradient.aval.shape, jnp.float32)
+        aval: Any = gradient.aval
+        return jnp.zeros(aval.shape, jnp.float32)
     return gradient
 
 

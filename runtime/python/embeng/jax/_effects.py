@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
+# mypy: allow-untyped-calls
 """Calls with an effect of which JAX knows nothing: XLA neither leaves them out nor merges two.
 
 They are a primitive of their own and not :func:`jax.ffi.ffi_call`, whose effects JAX tracks: a
-program with such effects is dispatched by Python, which costs more than a small step. JAX takes these
-for pure, and so leaves one out whose token is not used.
+program with such effects is dispatched by Python, which costs more than a small step. JAX takes
+these for pure, and so leaves one out whose token is not used.
 """
 from functools import partial
 from typing import Any

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
+# mypy: allow-untyped-calls
 """Inputs of features as XLA's functions take them: static layouts, and arrays.
 
-A layout says how the arrays of a feature are read; it is hashable, and so part of a trace. The arrays
-are what changes from call to call.
+A layout says how the arrays of a feature are read; it is hashable, and so part of a trace. The
+arrays are what changes from call to call.
 """
 from collections.abc import Mapping
 from typing import Any, NamedTuple

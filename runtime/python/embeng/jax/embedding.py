@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: allow-untyped-calls
 """Embedding tables in programs of JAX: init, lookup, apply."""
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -24,8 +25,8 @@ JaxInitializer = Callable[..., jax.Array]
 class EmbeddingState(NamedTuple):
     """The place of the tables in the order of a program: a pytree of one f32 number.
 
-    The rows are the engine's; they are not in here. A lookup sees the updates of the state that it is
-    given, and an update comes after the lookups of its state. So pass states on, as any other value
+    The rows are the engine's; they are not in here. A lookup sees the updates of the state that it
+    is given, and an update comes after the lookups of its state. So pass states on, as any other value
     of JAX. The gradient of a state counts the lookups whose gradients wait for
     :meth:`Embedding.apply`.
 
@@ -206,7 +207,8 @@ class Embedding:
         """
         layouts, bags, weights = describe_inputs(self._features, inputs)
         with raising(), refusing_forward():
-            *found, token = look_up(self._call(layouts, axis_name), state.token, bags, weights)
+            looked_up: Any = look_up(self._call(layouts, axis_name), state.token, bags, weights)
+        *found, token = looked_up
         names = [layout.name for layout in layouts]
         return dict(zip(names, found, strict=True)), EmbeddingState(token)
 

@@ -73,8 +73,8 @@ def apply_gradients(emb: Embedding, model: Any, gradients: Any, *,
     states = jax.tree.leaves(nnx.state(model, EmbeddingParam))
     counts = jax.tree.leaves(nnx.filter_state(gradients, EmbeddingParam))
     if not states or len(states) != len(counts):
-        raise InvalidError(f"the model has {len(states)} layers of embeddings, the gradients are of "
-                           f"{len(counts)}")
+        raise InvalidError(f"the model has {len(states)} layers of embeddings, the gradients are "
+                           f"of {len(counts)}")
     after = emb.apply(EmbeddingState(sum_tokens(states)), EmbeddingState(sum_tokens(counts)),
                       rates=rates, multiplier=multiplier, axis_name=axis_name)
     token = after.token / len(states)

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Optimizers of optax beside embeddings."""
+import importlib
 from typing import Any
 
 import jax
-import optax
 
 from ._trees import apply_states, is_state
+
+optax: Any = importlib.import_module("optax")
 
 __all__ = ["apply_gradients", "split_embeddings"]
 
 apply_gradients = apply_states
 
 
-def split_embeddings(
-        transformation: optax.GradientTransformation) -> optax.GradientTransformation:
+def split_embeddings(transformation: Any) -> Any:
     """Return a transformation that leaves the states of embeddings alone.
 
     The gradient of a state counts lookups; norms, averages and clips must not see it. Apply it by

@@ -2,11 +2,12 @@
 """Stacked tables of jax-tpu-embedding, as arrays and as checkpoints of orbax.
 
 A stack holds tables over a grid of SparseCores: row r of a table is on the core
-``(r + shard_rotation) % cores``, at ``r // cores + row_offset_in_shard`` of its shard. Here rows come
-out of stacks into the tables of an engine of the same names, and back.
+``(r + shard_rotation) % cores``, at ``r // cores + row_offset_in_shard`` of its shard. Here rows
+come out of stacks into the tables of an engine of the same names, and back.
 """
+import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -134,6 +135,11 @@ def export_stacks(engine: Engine, table_specs: Any, *, cores: int,
     return {name: EmbeddingVariables(table, tuple(rest)) for name, (table, *rest) in found.items()}
 
 
+def _import_orbax() -> Any:
+    """Import orbax, which only files of its own need."""
+    return importlib.import_module("orbax.checkpoint")
+
+
 def load_stacks(path: str | PathLike[str]) -> dict[str, Any]:
     """Return the stacks of a checkpoint of orbax, as numpy arrays.
 
@@ -142,9 +148,7 @@ def load_stacks(path: str | PathLike[str]) -> dict[str, Any]:
     path : path
         The folder of one checkpoint of a dict of EmbeddingVariables.
     """
-    import orbax.checkpoint
-
-    with orbax.checkpoint.PyTreeCheckpointer() as checkpointer:
+    with _import_orbax().PyTreeCheckpointer() as checkpointer:
         tree = checkpointer.restore(os.path.abspath(path))
     found = {}
     for name, given in tree.items():
@@ -164,7 +168,5 @@ def save_stacks(path: str | PathLike[str], stacks: Mapping[str, EmbeddingVariabl
     stacks : mapping of str to EmbeddingVariables
         The result of :func:`export_stacks`.
     """
-    import orbax.checkpoint
-
-    with orbax.checkpoint.PyTreeCheckpointer() as checkpointer:
+    with _import_orbax().PyTreeCheckpointer() as checkpointer:
         checkpointer.save(os.path.abspath(path), dict(stacks))

@@ -4,7 +4,8 @@
 The specifications of features are jax-tpu-embedding's own, or any objects with the same attributes;
 its functions prepare them (stacking, transformations). The partitioned arrays are computed by the
 engine, and are those of its function bit for bit as far as a consumer reads them: what stands
-between the partitions is padding, which row pointers leave out.
+between the partitions is padding, which row pointers leave out. Functions are thread-safe, and keep
+nothing of a batch.
 """
 import threading
 from collections.abc import Sequence
@@ -138,7 +139,7 @@ def _flatten_ids(array: Any, name: str, what: str, dtype: Any) -> tuple[Any, Any
         lengths = numpy.full(len(array), array.shape[1], numpy.int64)
         return numpy.ascontiguousarray(array.reshape(-1), dtype), lengths
     lengths = numpy.array([len(row) for row in array], numpy.int64)
-    values = numpy.concatenate([numpy.asarray(row) for row in array]) if len(array) else []
+    values: Any = numpy.concatenate([numpy.asarray(row) for row in array]) if len(array) else []
     return numpy.ascontiguousarray(values, dtype), lengths
 
 
@@ -223,7 +224,7 @@ def _gather_device(parts: Sequence[_Part], device: int, grid: _Grid, combiner: s
 # -- stacks
 
 
-def _read_limits(spec: Any, cores: int) -> _Limits:
+def read_limits(spec: Any, cores: int) -> _Limits:
     stack = spec.table_spec.stacked_table_spec
     if stack is None:
         raise InvalidError(f"table {spec.table_spec.name} is in no stack; prepare the feature "
@@ -287,7 +288,7 @@ def _run_stacks(specs: Sequence[Any], parts: Sequence[_Part], grid: _Grid, minib
                 dropping: bool) -> dict[str, list[_Device]]:
     """Partition all stacks on all devices, again where others part their buckets."""
     groups = _group_specs(specs)
-    limits = {name: _read_limits(specs[group[0]], grid.cores) for name, group in groups.items()}
+    limits = {name: read_limits(specs[group[0]], grid.cores) for name, group in groups.items()}
     batches = {name: [_gather_device([parts[k] for k in group], device, grid, limits[name].combiner)
                       for device in range(grid.local)] for name, group in groups.items()}
 
@@ -345,14 +346,39 @@ def _check_options(strategy: Any, minibatching: bool, reduce: Any, alone: bool) 
                                 "not here: local_device_count must be global_device_count")
 
 
-def _flatten_like(specs: Any, given: Any, what: str) -> list[Any]:
+def flatten_like(specs: Any, given: Any, what: str) -> list[Any]:
     """Return what a structure has in the places of the specifications."""
-    structure = jax.tree.structure(specs)
+    structure: Any = jax.tree.structure(specs)
     try:
-        return structure.flatten_up_to(given)
+        return list(structure.flatten_up_to(given))
     except ValueError as error:
         raise ValueError(f"Pytree structures of {what} and feature_specs do not match: "
                          f"{error}") from None
+
+
+class _Options(NamedTuple):
+    leading: bool
+    dropping: bool
+    minibatching: bool
+    check: bool
+
+
+def _preprocess(features: Any, features_weights: Any, feature_specs: Any, grid: _Grid,
+                options: _Options) -> tuple[PreprocessedInput, SparseDenseMatmulInputStats]:
+    specs = jax.tree.leaves(feature_specs)
+    if not specs:
+        raise InvalidError("input_batches cannot be empty: no feature is specified")
+    given = flatten_like(feature_specs, features, "features")
+    weights = [None] * len(given) if features_weights is None else \
+        flatten_like(feature_specs, features_weights, "features_weights")
+    parts = [_read_feature(spec, ids, w, grid, options.check)
+             for spec, ids, w in zip(specs, given, weights, strict=True)]
+    done = _run_stacks(specs, parts, grid, options.minibatching, options.dropping)
+    arrays = [{name: _join_devices(devices, which, options.leading)
+               for name, devices in done.items()} for which in range(4)]
+    count = max(d.facts["minibatches"] for devices in done.values() for d in devices)
+    minibatches = numpy.full((grid.local, 1) if options.leading else grid.local, count)
+    return (PreprocessedInput(SparseDenseMatmulInput(*arrays), minibatches), _sum_stats(done))
 
 
 def preprocess_sparse_dense_matmul_input(
@@ -382,12 +408,10 @@ def preprocess_sparse_dense_matmul_input(
         Give arrays a first dimension of local devices, for :func:`jax.pmap`.
     allow_id_dropping : bool
         Leave ids out that are beyond the limits, and count them; without it they are an error.
-    batch_number : int
-        Not used.
     enable_minibatching : bool
         Make minibatches of what is beyond the limits.
-    all_reduce_interface : None
-        There is none.
+    batch_number, all_reduce_interface
+        Not used; there is no all-reduce.
     check_tables : bool
         Refuse ids outside of their table. Without it, as in jax-tpu-embedding, an id up to the
         stack's last row is taken, and reads padding or a row of another table.
@@ -406,105 +430,10 @@ def preprocess_sparse_dense_matmul_input(
     OutOfRangeError
         A partition is larger than its limit.
 
-    Notes
-    -----
-    Thread-safe. Nothing of the batch is kept.
     """
     _check_counts(local_device_count, global_device_count, num_sc_per_device)
     _check_options(sharding_strategy, enable_minibatching, all_reduce_interface,
                    local_device_count == global_device_count)
     grid = _Grid(local_device_count, global_device_count, num_sc_per_device or 1)
-    specs = jax.tree.leaves(feature_specs)
-    if not specs:
-        raise InvalidError("input_batches cannot be empty: no feature is specified")
-    given = _flatten_like(feature_specs, features, "features")
-    weights = [None] * len(given) if features_weights is None else \
-        _flatten_like(feature_specs, features_weights, "features_weights")
-    parts = [_read_feature(spec, ids, w, grid, check_tables)
-             for spec, ids, w in zip(specs, given, weights, strict=True)]
-    done = _run_stacks(specs, parts, grid, enable_minibatching, allow_id_dropping)
-    arrays = [{name: _join_devices(devices, which, has_leading_dimension)
-               for name, devices in done.items()} for which in range(4)]
-    count = max(d.facts["minibatches"] for devices in done.values() for d in devices)
-    minibatches = numpy.full((local_device_count, 1) if has_leading_dimension
-                             else local_device_count, count)
-    return (PreprocessedInput(SparseDenseMatmulInput(*arrays), minibatches), _sum_stats(done))
-
-
-def rows_of_coordinates(indices: Any, values: Any, dense_shape: Any) -> Any:
-    """Return the ids of a sparse matrix as an array of arrays, one for each sample.
-
-    Parameters
-    ----------
-    indices : array_like of int64
-        ``[ids, 2]``: the sample of each id, which never falls, and its place there.
-    values : array_like of int
-        ``[ids]``.
-    dense_shape : sequence of int
-        Samples, and the most ids of one.
-    """
-    samples = numpy.asarray(indices).reshape(-1, 2)[:, 0]
-    if len(samples) and (numpy.diff(samples) < 0).any():
-        raise InvalidError("indices: samples fall; sort them")
-    bounds = numpy.searchsorted(samples, numpy.arange(int(dense_shape[0]) + 1))
-    values = numpy.asarray(values)
-    rows = numpy.empty(int(dense_shape[0]), object)
-    for sample in range(len(rows)):
-        rows[sample] = values[bounds[sample]:bounds[sample + 1]]
-    return rows
-
-
-def preprocess_sparse_dense_matmul_input_from_sparse_tensor(
-        indices: Any, values: Any, dense_shapes: Any, feature_specs: Any, local_device_count: int,
-        global_device_count: int, **options: Any) -> tuple[
-            PreprocessedInput, SparseDenseMatmulInputStats]:
-    """Partition a batch of sparse matrices; every weight is 1.
-
-    Parameters
-    ----------
-    indices, values, dense_shapes : nested array_like
-        In the structure of the specifications, as for :func:`rows_of_coordinates`.
-    feature_specs, local_device_count, global_device_count, **options
-        As for :func:`preprocess_sparse_dense_matmul_input`.
-
-    Returns
-    -------
-    PreprocessedInput, SparseDenseMatmulInputStats
-        As of that function.
-    """
-    parts = [_flatten_like(feature_specs, given, what) for given, what in (
-        (indices, "indices"), (values, "values"), (dense_shapes, "dense_shapes"))]
-    structure = jax.tree.structure(feature_specs)
-    features = [rows_of_coordinates(*one) for one in zip(*parts, strict=True)]
-    return preprocess_sparse_dense_matmul_input(
-        jax.tree.unflatten(structure, features), None, feature_specs, local_device_count,
-        global_device_count, **options)
-
-
-def compute_row_pointers_size_per_device(global_device_count: int, num_sc_per_device: int,
-                                         enable_minibatching: bool = False) -> int:
-    """Return how many row pointers a device has."""
-    total = global_device_count * num_sc_per_device
-    return max(total, LANES) * num_sc_per_device * (BUCKETS if enable_minibatching else 1)
-
-
-def compute_theoretical_max_coo_buffer_size(max_ids_per_partition: int, global_device_count: int,
-                                            num_sc_per_device: int,
-                                            enable_minibatching: bool = False) -> int:
-    """Return the items of a device's buffer that holds every partition within its limit."""
-    rounded = -(-max_ids_per_partition // LANES) * LANES
-    return (rounded * global_device_count * num_sc_per_device ** 2
-            * (BUCKETS if enable_minibatching else 1))
-
-
-def compute_coo_buffer_size_per_device(feature_specs: Any, global_device_count: int,
-                                       num_sc_per_device: int,
-                                       enable_minibatching: bool = False) -> dict[str, int]:
-    """Return the items of a device's buffer by stack: what is suggested, or the largest."""
-    found: dict[str, int] = {}
-    for spec in jax.tree.leaves(feature_specs):
-        limits = _read_limits(spec, num_sc_per_device)
-        most = compute_theoretical_max_coo_buffer_size(
-            limits.max_ids, global_device_count, num_sc_per_device, enable_minibatching)
-        found[spec.table_spec.setting_in_stack.stack_name] = limits.buffer_size or most
-    return found
+    return _preprocess(features, features_weights, feature_specs, grid, _Options(
+        has_leading_dimension, allow_id_dropping, enable_minibatching, check_tables))

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: allow-untyped-calls
 """The functional lookup and gradient of jax-tpu-embedding on a CPU, under their names.
 
 Tables are values of JAX, as there: they come in and go out, sharded over the SparseCores as its
@@ -151,8 +152,8 @@ def _decode(inputs: Any, name: str, spec: Any, height: int, grid: _Grid,
     sample = first + jnp.asarray(inputs.lhs_sample_ids[name]).reshape(ids.shape)
     row = partition * (height // (grid.here * grid.cores)) + ids
     gain = jnp.asarray(inputs.lhs_gains[name]).reshape(ids.shape)
-    return _Items(*(jnp.where(there, array, 0).reshape(-1) for array in (row, sample, gain)),
-                  there.reshape(-1))
+    row, sample, gain = (jnp.where(there, array, 0).reshape(-1) for array in (row, sample, gain))
+    return _Items(row, sample, gain, there.reshape(-1))
 
 
 def _place_of(spec: Any, grid: _Grid) -> tuple[int, int]:
@@ -341,15 +342,13 @@ def tpu_sparse_dense_matmul_grad(
         As for :func:`tpu_sparse_dense_matmul`.
     global_device_count : int, optional
         Devices; those of the mapped axes by default, or 1.
-    label : str
-        Not used.
     step : int or jax.Array, optional
         The number of the step, for rates and for Adam's correction.
     enable_minibatching : bool
         Whether the inputs were preprocessed with it.
     perform_stacking : bool
         Whether gradients come by feature.
-    use_gradient_stacking_primitive : bool
+    label, use_gradient_stacking_primitive
         Not used: the result is the same.
     embedding_var_limits : mapping of str to (float, float), optional
         By stack the least and the greatest number of a row that is updated.
@@ -363,10 +362,6 @@ def tpu_sparse_dense_matmul_grad(
     ------
     NotSupportedError
         An optimizer is a program of its own (F2A, custom ones).
-
-    Notes
-    -----
-    Formulas are those of the optimizers' specifications: ``get_hyperparameters(step)``.
     """
     specs = jax.tree.leaves(feature_specs)
     stacks = _stacks_of(specs)
@@ -375,7 +370,8 @@ def tpu_sparse_dense_matmul_grad(
     cores = num_sc_per_device or 1
     given = None
     if perform_stacking:
-        given = jax.tree.structure(feature_specs).flatten_up_to(activation_gradients)
+        structure: Any = jax.tree.structure(feature_specs)
+        given = structure.flatten_up_to(activation_gradients)
     updated = {}
     for name, features in stacks.items():
         spec = features[0].table_spec.stacked_table_spec

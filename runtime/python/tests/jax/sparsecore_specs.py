@@ -21,7 +21,8 @@ class Case(NamedTuple):
 def make_optimizer(kind: str, *settings: Any, **more: Any) -> Any:
     """Return an optimizer's specification: its name, and its hyperparameters."""
     numbers = tuple(numpy.float32(s) for s in settings)
-    return SimpleNamespace(short_name=lambda: kind, get_hyperparameters=lambda step: numbers, **more)
+    return SimpleNamespace(short_name=lambda: kind, get_hyperparameters=lambda step: numbers,
+                           **more)
 
 
 def make_case(rng: numpy.random.Generator, devices: int, cores: int, combiner: str = "sum",

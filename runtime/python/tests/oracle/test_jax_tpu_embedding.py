@@ -27,6 +27,8 @@ pytest.importorskip("einops")
 pytest.importorskip("flax")
 
 import embeng.jax as ours  # noqa: E402
+from embeng.jax import sizes  # noqa: E402
+from embeng.jax.coordinates import rows_of_coordinates  # noqa: E402
 from upstream import JAX_TPU_FILES, read  # noqa: E402
 
 LIBRARY = "jax_tpu_embedding.sparsecore.lib"
@@ -87,7 +89,7 @@ def _run(features: Any, feature_weights: Any, feature_specs: Any, local_device_c
 
 def _run_coordinates(indices: Any, values: Any, dense_shapes: Any, feature_specs: Any,
                      local_device_count: int, global_device_count: int, **options: Any) -> Any:
-    features = [ours.preprocessing.rows_of_coordinates(*one)
+    features = [rows_of_coordinates(*one)
                 for one in zip(indices, values, dense_shapes, strict=True)]
     return _run(features, None, feature_specs, local_device_count, global_device_count, **options)
 
@@ -98,7 +100,7 @@ def _make_compiled(name: str) -> types.ModuleType:
         ShardingStrategy=_Strategy, AllReduceInterface=object, MinibatchingNode=object,
         SparseDenseMatmulInputStats=object, preprocess_sparse_dense_matmul_input=_run,
         preprocess_sparse_dense_matmul_sparse_coo_input=_run_coordinates,
-        **{name: getattr(ours.preprocessing, name) for name in (
+        **{name: getattr(sizes, name) for name in (
             "compute_row_pointers_size_per_device", "compute_theoretical_max_coo_buffer_size",
             "compute_coo_buffer_size_per_device")})
     return module
