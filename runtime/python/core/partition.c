@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Engine.partition(): a batch as the SparseCores of a device take it, in arrays that the program made.
- * embeng/_partition.py makes them, of the room that partition_room() tells.
+ * Without arrays it says how long they have to be; embeng/jax/preprocessing.py makes them.
  *
  * The arrays are held by their buffers during the call.
  */
@@ -30,10 +30,10 @@ struct partition {
 	struct embeng_partitioned out;
 	Py_buffer buffers[PART_COUNT];
 	int held;
-	size_t row_pointers, items; /* partition_room() */
+	size_t row_pointers, items; /* lengths of arrays */
 };
 
-/* Names of the options, in the order of their values. */
+/* Reads the arguments of Engine.partition(). Return: NULL with an exception. */
 static PyObject *read_partition(struct partition *p, PyObject *args, PyObject **features,
 				PyObject **arrays)
 {

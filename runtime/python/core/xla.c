@@ -158,7 +158,7 @@ static const struct xla_buffer *get_buffer(const struct xla_buffers *buffers, in
 	return buffers->items[at];
 }
 
-static size_t count_elements(const struct xla_buffer *buffer)
+static size_t count_items(const struct xla_buffer *buffer)
 {
 	size_t count = 1;
 
@@ -167,19 +167,19 @@ static size_t count_elements(const struct xla_buffer *buffer)
 	return count;
 }
 
-static const struct xla_buffer *take_buffer(struct xla_call *call)
+static const struct xla_buffer *next_buffer(struct xla_call *call)
 {
 	return get_buffer(&call->frame->arguments, call->argument++);
 }
 
 static bool take_floats(struct xla_call *call, const float **data, size_t *count)
 {
-	const struct xla_buffer *buffer = take_buffer(call);
+	const struct xla_buffer *buffer = next_buffer(call);
 
 	if (!buffer || buffer->type != XLA_F32)
 		return false;
 	*data = buffer->data;
-	*count = count_elements(buffer);
+	*count = count_items(buffer);
 	return true;
 }
 
@@ -207,19 +207,19 @@ static bool read_integers(const struct xla_buffer *buffer, enum embeng_id_type *
 
 static bool take_ids(struct xla_call *call, struct embeng_bags *bags, int64_t form)
 {
-	const struct xla_buffer *ids = take_buffer(call), *bounds;
+	const struct xla_buffer *ids = next_buffer(call), *bounds;
 
 	if (!read_integers(ids, &bags->type))
 		return false;
 	bags->ids = ids->data;
-	bags->id_count = count_elements(ids);
+	bags->id_count = count_items(ids);
 	if (form & FORM_BOUNDS) {
-		bounds = take_buffer(call);
+		bounds = next_buffer(call);
 		if (!read_integers(bounds, &bags->bound_type))
 			return false;
 		bags->form = (enum embeng_bags_form)((form & FORM_BOUNDS) - 1);
 		bags->bounds = bounds->data;
-		bags->bound_count = count_elements(bounds);
+		bags->bound_count = count_items(bounds);
 		return true;
 	}
 	if (ids->rank < 1 || ids->rank > 2)
@@ -262,7 +262,7 @@ static float *get_result(struct xla_call *call, int64_t at, size_t *count)
 
 	if (!buffer || buffer->type != XLA_F32)
 		return NULL;
-	*count = count_elements(buffer);
+	*count = count_items(buffer);
 	return buffer->data;
 }
 
@@ -372,7 +372,7 @@ static int take_step(struct xla_call *call, struct xla_step *to)
 		return -1;
 	to->step.has_multiplier = true;
 	rates = get_buffer(&call->frame->arguments, call->argument);
-	if (rates && count_elements(rates) > RATES_MOST)
+	if (rates && count_items(rates) > RATES_MOST)
 		return refuse_call(call, "there are more than 256 rates");
 	to->step.rates = to->rates;
 	return take_rates(call, to->rates, to->names, sizeof(to->names), &to->step.rate_count);

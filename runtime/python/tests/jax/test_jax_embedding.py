@@ -269,3 +269,67 @@ def test_a_checkpoint_of_a_state_is_restored(tmp_path: Any) -> None:
         begun = other.restore(other.init(), tmp_path / "saved", progress=False)
         assert (other.rows(begun, "t") == wanted).all()
         assert other.engine.step == 1
+
+
+push = st.tuples(st.sampled_from(["f", "g"]), bags_of_ids, st.sampled_from(
+    ["matrix", "splits", "lengths", "starts", "weighted", "padded"]))
+
+
+def make_input(bags: list[list[int]], form: str) -> Any:
+    """Return bags in a form; weights depend on the ids."""
+    if form in ("matrix", "weighted"):
+        ids = jnp.asarray(pad(bags))
+        return ids if form == "matrix" else Ragged(ids, weights=1 + ids / 7, padding=-1)
+    values = numpy.array([i for bag in bags for i in bag], numpy.int32)
+    lengths = numpy.array([len(bag) for bag in bags], numpy.int32)
+    splits = numpy.concatenate([[0], numpy.cumsum(lengths)]).astype(numpy.int32)
+    bounds: dict[str, Any] = {"splits": splits, "lengths": lengths, "starts": splits[:-1]}
+    if form == "padded":
+        return Ragged(values, splits=splits, padding=3)
+    return Ragged(values, **{form: bounds[form]})
+
+
+@settings(max_examples=20)
+@given(pushes=st.lists(push, min_size=1, max_size=5), seed=st.integers(0, 2**31))
+def test_pushes_of_any_form_are_one_step(pushes: list[Any], seed: int) -> None:
+    optimizer = embeng.optimizers.adagrad(0.3)
+    found = []
+    for calls in ("ffi", "callback"):
+        rng = numpy.random.default_rng(seed)
+        with make_embedding(calls, "mean", optimizer) as made:
+            state = made.init()
+            total = embeng.jax.EmbeddingState(jnp.float32(0))
+            for feature, bags, form in pushes:
+                gradients = jnp.asarray(rng.normal(size=(len(bags), DIM)), jnp.float32)
+
+                def loss(state: Any, feature: str = feature, bags: Any = bags, form: str = form,
+                         gradients: Any = gradients) -> Any:
+                    out, after = made.lookup(  # noqa: B023
+                        state, {feature: make_input(bags, form)})
+                    return (out[feature] * gradients).sum(), after
+                gradient, state = jax.grad(loss, has_aux=True)(state)
+                total = jax.tree.map(jnp.add, total, gradient)
+            state = made.apply(state, total)
+            found.append(made.rows(state, "t"))
+            assert made.engine.step == 1
+    numpy.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.sample
+def test_one_seed_has_the_bits_of_numpy(emb: Embedding, rng: Any) -> None:  # noqa: F811
+    state = emb.init()
+    with embeng.Engine(emb.engine.tables, emb.engine.features, cores=2) as engine:
+        assert (engine["t"].read() == emb.rows(state, "t")).all()
+        for _ in range(5):
+            ids = rng.integers(0, ROWS, (7, 4)).astype(numpy.int32)
+            gradients = rng.normal(size=(7, DIM)).astype(numpy.float32)
+            found, state = emb.lookup(state, {"f": ids})
+            assert (engine.lookup({"f": ids})["f"] == numpy.asarray(found["f"])).all()
+
+            def loss(state: Any, ids: Any = ids, gradients: Any = gradients) -> Any:
+                found, after = emb.lookup(state, {"f": ids})
+                return (found["f"] * gradients).sum(), after
+            gradient, state = jax.jit(jax.grad(loss, has_aux=True))(state)
+            state = emb.apply(state, gradient)
+            engine.update({"f": ids}, {"f": gradients})
+            assert (engine["t"].read() == emb.rows(state, "t")).all()
