@@ -38,7 +38,6 @@ def look_up(case: Case, weighted: bool) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sample
 @settings(max_examples=25)
 @given(grid=grids, combiner=st.sampled_from(["sum", "mean", "sqrtn"]), weighted=st.booleans(),
        minibatching=st.booleans(), leading=st.booleans(), seed=st.integers(0, 2**31))
@@ -160,6 +159,7 @@ def test_gradients_update_the_rows_that_were_looked_up(kind: str, grid: tuple[in
         assert (numpy.asarray(got)[~touched] == before[~touched]).all()
 
 
+@pytest.mark.sample
 def test_devices_of_shard_map_have_a_part_each(rng: Any) -> None:
     case = make_case(rng, 2, 2, "mean", tables=3)
     mesh = Mesh(numpy.array(jax.devices()[:2]), ("x",))
