@@ -46,7 +46,8 @@ def test_there_are_notebooks():
     assert [path.name for path in NOTEBOOKS] == ["checkpoints_between_frameworks.ipynb",
                                                 "keras_on_three_backends.ipynb",
                                                 "pytorch_in_two_lines.ipynb",
-                                                "tpu_embedding_on_a_laptop.ipynb"]
+                                                "tpu_embedding_on_a_laptop.ipynb",
+                                                "training_in_jax.ipynb"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
