@@ -123,7 +123,7 @@ static int take_coordinates(struct tf_run *run, size_t at, struct raw_feature *t
 	return 0;
 }
 
-static int take_feature(struct tf_run *run, size_t at)
+static int take_form(struct tf_run *run, size_t at)
 {
 	const struct tf_feature *feature = &run->kernel->features[at];
 	struct raw_feature *to = &run->features[at];
@@ -148,14 +148,14 @@ static int take_feature(struct tf_run *run, size_t at)
 }
 
 /* Takes all inputs of features, and says whether @more inputs stand behind them. */
-static int take_features(struct tf_run *run, size_t more)
+static int take_forms(struct tf_run *run, size_t more)
 {
 	if (begin_run(run))
 		return -1;
 	if (run->input_count != run->kernel->gradients_at + (int)more)
 		return tf_refuse(run->status, "the operator's inputs are not those of its forms");
 	for (size_t k = 0; k < run->kernel->count; k++)
-		if (take_feature(run, k))
+		if (take_form(run, k))
 			return -1;
 	return 0;
 }
@@ -212,7 +212,7 @@ static void compute_lookup(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	int ret = take_features(&run, 0);
+	int ret = take_forms(&run, 0);
 
 	for (size_t k = 0; !ret && k < run.kernel->count; k++)
 		ret = place_activations(&run, k);
@@ -233,7 +233,7 @@ static void take_gradients(struct tf_run *run)
 	}
 }
 
-static int read_number(const struct tf_run *run, const struct tf_tensor *tensor, float *number)
+static int read_scalar(const struct tf_run *run, const struct tf_tensor *tensor, float *number)
 {
 	if (tf.element_count(tensor) != 1)
 		return tf_refuse(run->status, "a rate or the multiplier is not one number");
@@ -242,19 +242,19 @@ static int read_number(const struct tf_run *run, const struct tf_tensor *tensor,
 }
 
 /* The rates and then the multiplier are behind the gradients. */
-static int take_step(struct tf_run *run, struct embeng_rate *rates, struct raw_step *step)
+static int take_update(struct tf_run *run, struct embeng_rate *rates, struct raw_step *step)
 {
 	int at = run->kernel->gradients_at + (int)run->kernel->count;
 
 	for (size_t k = 0; k < run->kernel->rate_count; k++) {
 		rates[k].name = run->kernel->rate_names[k];
-		if (read_number(run, run->inputs[at++], &rates[k].value))
+		if (read_scalar(run, run->inputs[at++], &rates[k].value))
 			return -1;
 	}
 	step->replica = run->kernel->replica;
 	step->rates = rates;
 	step->rate_count = run->kernel->rate_count;
-	if (read_number(run, run->inputs[at], &step->multiplier))
+	if (read_scalar(run, run->inputs[at], &step->multiplier))
 		return -1;
 	step->has_multiplier = step->multiplier != 1;
 	return 0;
@@ -269,10 +269,10 @@ static void compute_update(void *made, struct tf_context *context)
 	struct raw_step step = {0};
 	int ret = rates ? 0 : tf_report_no_memory(run.status);
 
-	ret = ret ? ret : take_features(&run, count + rate_count + 1);
+	ret = ret ? ret : take_forms(&run, count + rate_count + 1);
 	if (!ret) {
 		take_gradients(&run);
-		ret = take_step(&run, rates, &step);
+		ret = take_update(&run, rates, &step);
 	}
 	if (!ret && raw_update(run.kernel->handle, run.features, count, &step, &error))
 		tf_report(run.status, &error);
@@ -304,7 +304,7 @@ static void compute_weight_gradients(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	int ret = take_features(&run, run.kernel->count);
+	int ret = take_forms(&run, run.kernel->count);
 
 	if (!ret)
 		take_gradients(&run);

@@ -24,7 +24,7 @@
  * An id outside of its table is no TF_CODE_OUT_OF_RANGE: loops over a data set take that for the end of
  * their data, and would end in silence.
  */
-static int choose_code(int error)
+static int choose_tf_code(int error)
 {
 	static const struct {
 		int error, code;
@@ -62,7 +62,7 @@ int tf_report(struct tf_status *status, const struct embeng_error *error)
 {
 	char number[16];
 
-	tf.set_status(status, choose_code(error->code), error->text);
+	tf.set_status(status, choose_tf_code(error->code), error->text);
 	snprintf(number, sizeof(number), "%d", -error->code);
 	tf.set_payload(status, PAYLOAD_KEY, number);
 	return -1;
@@ -116,8 +116,8 @@ static int64_t *read_numbers(struct tf_construction *made, const char *name, int
 	return NULL;
 }
 
-static int read_feature(struct tf_feature *feature, int64_t handle, int64_t index, int64_t form,
-			struct tf_status *status)
+static int read_form(struct tf_feature *feature, int64_t handle, int64_t index, int64_t form,
+		     struct tf_status *status)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
 
@@ -169,8 +169,7 @@ static int read_features(struct tf_kernel *kernel, struct tf_construction *made,
 	kernel->count = (size_t)count;
 	ret = kernel->features ? 0 : -1;
 	for (size_t k = 0; !ret && k < kernel->count; k++)
-		ret = read_feature(&kernel->features[k], kernel->handle, indices[k], forms[k],
-				   status);
+		ret = read_form(&kernel->features[k], kernel->handle, indices[k], forms[k], status);
 	free(indices);
 	free(forms);
 	return ret;
@@ -209,8 +208,8 @@ static int read_rates(struct tf_kernel *kernel, struct tf_construction *made,
 	return tf_failed(status) ? -1 : 0;
 }
 
-static int read_step(struct tf_kernel *kernel, struct tf_construction *made,
-		     struct tf_status *status)
+static int read_update_attrs(struct tf_kernel *kernel, struct tf_construction *made,
+			     struct tf_status *status)
 {
 	int64_t replica = 0;
 
@@ -234,7 +233,7 @@ struct tf_kernel *tf_kernel_make(struct tf_construction *made, bool is_update)
 		ret = tf_failed(status) ? -1 : read_features(kernel, made, status);
 	}
 	if (!ret && is_update)
-		ret = read_step(kernel, made, status);
+		ret = read_update_attrs(kernel, made, status);
 	if (!ret) {
 		number_inputs(kernel);
 	} else {
