@@ -15,11 +15,11 @@ A tensor of weights may follow. The functions here import a backend only if Kera
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import keras
 import numpy
 
 from .._errors import InvalidError
 from .._inputs import Ragged, Sparse
+from ._framework import keras
 
 DENSE, RAGGED, SPARSE = "dense", "ragged", "sparse"
 _COUNTS = {DENSE: 1, RAGGED: 2, SPARSE: 3}
@@ -37,6 +37,17 @@ class Layout(NamedTuple):
     def tensor_count(self) -> int:
         """Tensors, without the weights."""
         return _COUNTS[self.form]
+
+
+def find_weights(layouts: Sequence[Layout]) -> list[int]:
+    """Say which of the tensors are weights."""
+    places, at = [], 0
+    for layout in layouts:
+        at += layout.tensor_count
+        if layout.weighted:
+            places.append(at)
+            at += 1
+    return places
 
 
 class Input(NamedTuple):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Rows, slots and the count of updates of an engine as the entries of a file of Keras.
 
-Entries are ``TABLE.parameters``, ``TABLE.SLOT`` and ``updates``. They do not depend on the backend.
+Entries are ``TABLE.parameters``, ``TABLE.SLOT`` and ``updates``, with the name of the table as URLs
+have it. They do not depend on the backend.
 """
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import quote
 
 import numpy
 
@@ -12,6 +14,11 @@ from .._engine import Engine
 from .._errors import CheckpointError
 
 _STEP = "updates"
+
+
+def _name_entry(table: str, slot: str | None) -> str:
+    # HDF5 makes a group of what stands before a slash.
+    return f"{quote(table, safe='')}.{slot or 'parameters'}"
 
 
 def read_table(engine: Engine, table: str, slot: str | None) -> Any:
@@ -23,7 +30,7 @@ def save_tables(engine: Engine, store: MutableMapping[str, Any]) -> None:
     """Write all tables into a store."""
     for table in engine:
         for slot in (None, *table.slots):
-            store[f"{table.name}.{slot or 'parameters'}"] = read_table(engine, table.name, slot)
+            store[_name_entry(table.name, slot)] = read_table(engine, table.name, slot)
     store[_STEP] = numpy.int64(engine.step)
 
 
@@ -38,7 +45,7 @@ def load_tables(engine: Engine, store: MutableMapping[str, Any]) -> None:
     found: list[tuple[Any, str | None, Any]] = []
     for table in engine:
         for slot in (None, *table.slots):
-            key = f"{table.name}.{slot or 'parameters'}"
+            key = _name_entry(table.name, slot)
             if key not in store.keys():
                 raise CheckpointError(f"the file has no {key}; it has {', '.join(store.keys())}")
             rows = store[key]

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy
 
 from .. import initializers
 from .._engine import Engine, Feature, Table
 from .._errors import InvalidError
+from ._framework import keras
 from ._inputs import Layout, make_bags
 from .optimizers import Rule, translate
 

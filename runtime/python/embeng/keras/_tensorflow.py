@@ -9,21 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
-import tensorflow as tf
 
-from ._inputs import Layout
+from ._framework import load_module
+from ._inputs import Layout, find_weights
 from ._tables import Tables
 
-
-def _find_weights(layouts: Sequence[Layout]) -> list[int]:
-    """Say which of the tensors are weights."""
-    places, at = [], 0
-    for layout in layouts:
-        at += layout.tensor_count
-        if layout.weighted:
-            places.append(at)
-            at += 1
-    return places
+tf = load_module("tensorflow")
 
 
 def _call_host(function: Any, tensors: Sequence[Any], outputs: int) -> list[Any]:
@@ -42,7 +33,7 @@ def _call_update(tables: Tables, layouts: Sequence[Layout], trained: bool, count
         applied = not trained or tables.update(layouts, held, parts, float(factor))
         return [numpy.float32(count + 1 if applied else numpy.nan), *found]
 
-    places = _find_weights(layouts)
+    places = find_weights(layouts)
     count, *found = _call_host(run, [counter, scale, *tensors, *gradients], 1 + len(places))
     result: list[Any] = [tf.ensure_shape(count, ()), *[None] * len(tensors)]
     for place, part in zip(places, found, strict=True):

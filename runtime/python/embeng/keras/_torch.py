@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._errors import NotSupportedError
-from ._inputs import Layout
+from ._inputs import Layout, find_weights
 from ._tables import Tables
 
 
@@ -42,7 +42,7 @@ class _Lookup(torch.autograd.Function):
         wanted = ctx.needs_input_grad[3:]
         found: list[Any] = [None] * len(tensors)
         if any(wanted):
-            places = _find_weights(layouts)
+            places = find_weights(layouts)
             made = tables.weight_gradients(layouts, arrays, parts)
             for place, array in zip(places, made, strict=True):
                 found[place] = torch.from_numpy(array).reshape(tensors[place].shape)
@@ -51,17 +51,6 @@ class _Lookup(torch.autograd.Function):
         applied = tables.update(layouts, arrays, parts, scale.item())
         count = counter.detach() + 1 if applied else torch.full_like(counter, torch.nan)
         return count, None, None, *found
-
-
-def _find_weights(layouts: Sequence[Layout]) -> list[int]:
-    """Say which of the tensors are weights."""
-    places, at = [], 0
-    for layout in layouts:
-        at += layout.tensor_count
-        if layout.weighted:
-            places.append(at)
-            at += 1
-    return places
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

@@ -4,10 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
-import keras
-
 from .. import optimizers
 from ..initializers import Initializer
+from ._framework import keras
 
 # A setting that is one of embeng's own is saved as its parts, below this key.
 _EMBENG = "embeng"

@@ -2,9 +2,8 @@
 """An embedding of a variable of Keras whose rows are combined, for tables on the default device."""
 from typing import Any
 
-import keras
-
 from .._errors import InvalidError
+from ._framework import keras, load_module
 from ._inputs import PADDING, is_ragged, is_sparse, pad
 
 COMBINERS = ("mean", "sum", "sqrtn")
@@ -26,8 +25,7 @@ def _fill_sparse(value: Any, kind: str) -> tuple[Any, Any]:
     marks: Any
     backend = keras.backend.backend()
     if backend == "tensorflow":
-        import tensorflow as tf
-
+        tf = load_module("tensorflow")
         ids = tf.sparse.to_dense(value, default_value=PADDING)
         return ids, tf.cast(ids != PADDING, kind)
     if backend == "jax":
@@ -87,8 +85,7 @@ def _fill_weights(weights: Any, kind: str) -> Any:
     if not is_sparse(weights):
         return weights
     if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
+        tf = load_module("tensorflow")
         return tf.sparse.to_dense(weights)
     return keras.ops.cast(_fill_sparse(weights, kind)[0], kind)
 

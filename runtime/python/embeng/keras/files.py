@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from .._errors import CheckpointError
+from ._framework import load_module
 
 # Slots of Keras' optimizers, in their order, as slots of the engine. An optimizer has those of one
 # variable side by side, but RMSprop has one slot of all variables after another.
@@ -27,8 +28,7 @@ _SLOTS: dict[str, tuple[str, ...]] = {
 
 def _open_weights(source: "str | PathLike[str]") -> tuple[Any, dict[str, Any] | None]:
     """Open the HDF5 file and the configuration of the model, if the file has one."""
-    import h5py
-
+    h5py = load_module("h5py")
     if not zipfile.is_zipfile(source):
         return h5py.File(source, "r"), None
     with zipfile.ZipFile(source) as archive:
@@ -168,8 +168,7 @@ def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[
 
 def _walk_variables(file: Any) -> list[str]:
     """List the paths of the variables of layers."""
-    import h5py
-
+    h5py = load_module("h5py")
     found: list[str] = []
 
     def look(path: str, item: Any) -> None:

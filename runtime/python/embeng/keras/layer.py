@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
-
 from .._errors import InvalidError, NotSupportedError
+from ._framework import keras
 from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
 from ._saving import load_tables, read_table, save_tables
 from ._tables import Tables, as_keras_initializer
@@ -147,7 +146,7 @@ class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
         _check_stacking(table_stacking, tables)
         self._stacking = (table_stacking,)
         self.update_stats = update_stats
-        self._opening = {"cores": cores, "memory": memory, "device": device}.items()
+        self._opening = (("cores", cores), ("memory", memory), ("device", device))
         self._open()
         self.built = True
 

@@ -19,11 +19,11 @@ Sources of the formulas: keras/src/optimizers and embeng-optimizers(7).
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import keras
 import numpy
 
 from .. import initializers, optimizers, schedules
 from .._errors import NotSupportedError
+from ._framework import keras
 
 Rate = Callable[[int], float]
 
@@ -74,22 +74,22 @@ def _translate_schedule(schedule: Any) -> schedules.Schedule | None:
     config: Any = {}
     if type(schedule).__module__.startswith("keras."):
         config = schedule.get_config()
-    steps: Any = config.get("decay_steps")
-    if steps is not None and (int(steps) != steps or steps < 1):
+    steps: Any = config.get("decay_steps", 1)
+    if int(steps) != steps or steps < 1:
         return None
-    first: Any = config.get("initial_learning_rate")
+    steps, first = int(steps), config.get("initial_learning_rate", 0.0)
     if type(schedule) is kinds.ExponentialDecay:
-        return schedules.exponential(first, int(steps), config["decay_rate"],
+        return schedules.exponential(first, steps, config["decay_rate"],
                                      staircase=config["staircase"])
     if type(schedule) is kinds.InverseTimeDecay:
-        return schedules.inverse_time(first, int(steps), config["decay_rate"],
+        return schedules.inverse_time(first, steps, config["decay_rate"],
                                       staircase=config["staircase"])
     if type(schedule) is kinds.PolynomialDecay:
-        return schedules.polynomial(first, int(steps), power=config["power"],
+        return schedules.polynomial(first, steps, power=config["power"],
                                     end_learning_rate=config["end_learning_rate"],
                                     cycle=config["cycle"])
     if type(schedule) is kinds.CosineDecay and config["warmup_target"] is None:
-        return schedules.cosine(first, int(steps), alpha=config["alpha"])
+        return schedules.cosine(first, steps, alpha=config["alpha"])
     if type(schedule) is kinds.PiecewiseConstantDecay:
         return schedules.piecewise([int(b) for b in config["boundaries"]], config["values"])
     return None

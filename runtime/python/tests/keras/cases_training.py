@@ -188,6 +188,29 @@ def test_a_schedule_of_a_callback_may_serve_a_table(rng: numpy.random.Generator)
     assert (read_rows(layer) == before).all() and layer.engine.step == 6
 
 
+class _Falling(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """A schedule that the package does not know, computed by the backend."""
+
+    def __call__(self, step: Any) -> Any:
+        return 0.1 / (1.0 + keras.ops.cast(step, "float32"))
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize("rate", [_Falling(), lambda: 0.1])
+def test_rates_of_the_program_are_asked_at_each_step(rate: Any,
+                                                     rng: numpy.random.Generator) -> None:
+    data = make_data(rng, 40)
+    ours, layer = make_model(make_configs(SGD(rate)))
+    theirs, peer = make_model(make_configs(placement="default_device"), SGD(rate))
+    ours.layers[-1].trainable = theirs.layers[-1].trainable = False
+    ours.compile(optimizer=SGD(0.1), loss="mse")
+    theirs.compile(optimizer=SGD(rate), loss="mse")
+    numpy.testing.assert_allclose(fit(ours, data, 2), fit(theirs, data, 2), rtol=1e-5)
+    numpy.testing.assert_allclose(read_rows(layer), read_rows(peer), rtol=1e-5, atol=1e-6)
+
+
 def test_early_stopping_and_csv(tmp_path: Path, rng: numpy.random.Generator) -> None:
     model, layer = make_model(make_configs(SGD(0.1)))
     stop = keras.callbacks.EarlyStopping(monitor="loss", min_delta=1e9, patience=1)
@@ -226,6 +249,14 @@ def test_a_file_goes_on_with_the_same_bits(optimizer: str, tmp_path: Path,
     for name in ("t", "u"):
         for slot in (None, *layer.engine[name].slots):
             assert (layer.engine[name].read(slot=slot) == again.engine[name].read(slot=slot)).all()
+
+
+def test_names_of_tables_may_be_anything(tmp_path: Path) -> None:
+    layer = DistributedEmbedding(make_feature(make_table("a/b c.d")), name="embedding")
+    inputs = keras.Input((3,), dtype="int32")
+    keras.Model(inputs, layer(inputs)).save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras").get_layer("embedding")
+    assert (read_rows(again, "a/b c.d") == read_rows(layer, "a/b c.d")).all()
 
 
 def test_weights_alone(tmp_path: Path, rng: numpy.random.Generator) -> None:
