@@ -21,16 +21,11 @@ def _name_entry(table: str, slot: str | None) -> str:
     return f"{quote(table, safe='')}.{slot or 'parameters'}"
 
 
-def read_table(engine: Engine, table: str, slot: str | None) -> Any:
-    """Copy the rows of a table or a slot."""
-    return engine[table].read(slot=slot)
-
-
 def save_tables(engine: Engine, store: MutableMapping[str, Any]) -> None:
     """Write all tables into a store."""
     for table in engine:
         for slot in (None, *table.slots):
-            store[_name_entry(table.name, slot)] = read_table(engine, table.name, slot)
+            store[_name_entry(table.name, slot)] = table.read(slot=slot)
     store[_STEP] = numpy.int64(engine.step)
 
 

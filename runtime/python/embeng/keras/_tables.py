@@ -17,7 +17,8 @@ from ._framework import keras
 from ._inputs import Layout, make_bags
 from .optimizers import Rule, translate
 
-# Rows that an initializer of Keras makes are all in memory twice for a moment.
+# Initializers of Keras that give one number everywhere. Rows of others are in memory twice for a
+# moment.
 _CONSTANTS = {"Zeros": 0.0, "Ones": 1.0}
 
 
@@ -36,7 +37,7 @@ def _make_table(config: Any, rule: Rule) -> Table:
         constant = _constant_of(keras.initializers.get(given))
         given = initializers.constant(0.0 if constant is None else constant)
     return Table(config.name, config.vocabulary_size, config.embedding_dim, config.combiner,
-                 rule.optimizer, given, slot_starts=rule.slot_starts or None)
+                 rule.optimizer, given)
 
 
 def as_keras_initializer(config: Any) -> Any:

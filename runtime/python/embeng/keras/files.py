@@ -130,7 +130,8 @@ def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[
     Raises
     ------
     CheckpointError
-        A path is not in the file, a shape is another one, or slots are missing.
+        A path is not in the file, a shape is another one, or slots are missing. Tables that come
+        before in `names` were written.
 
     Notes
     -----
@@ -161,7 +162,7 @@ def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[
             for slot, rows in _convert_slots(*optimizer, found).items():
                 view.write(rows, slot=slot)
                 count += 1
-        if count:
+        if optimizer is not None and "optimizer/vars/0" in file:
             engine.step = int(file["optimizer/vars/0"][()])
     return count
 

@@ -6,7 +6,7 @@ from typing import Any
 from .._errors import InvalidError, NotSupportedError
 from ._framework import keras
 from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
-from ._saving import load_tables, read_table, save_tables
+from ._saving import load_tables, save_tables
 from ._tables import Tables, as_keras_initializer
 from .configs import FeatureConfig, TableConfig, describe_table, is_feature
 from .embed_reduce import COMBINERS, EmbedReduce
@@ -343,7 +343,7 @@ class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
         found = {layer.name: keras.ops.copy(layer.embeddings.value)
                  for layer in self._variables_by_path.values()}
         if self._tables is not None:
-            found.update({name: keras.ops.convert_to_tensor(read_table(self.engine, name, None))
+            found.update({name: keras.ops.convert_to_tensor(self.engine[name].read())
                           for name in self._tables.configs})
         return found
 

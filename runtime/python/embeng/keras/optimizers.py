@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from .. import initializers, optimizers, schedules
+from .. import optimizers, schedules
 from .._errors import NotSupportedError
 from ._framework import keras
 
@@ -37,8 +37,6 @@ class Rule(NamedTuple):
         The engine's optimizer; its rate has a name if `rate` is there.
     rate : callable or None
         From the count of updates before to the learning rate.
-    slot_starts : dict of str to Initializer
-        How slots start.
     scaled : bool
         Gradients are multiplied by the rate, and the engine's rate is 1.
     clipnorm : float or None
@@ -47,7 +45,6 @@ class Rule(NamedTuple):
 
     optimizer: optimizers.Optimizer | None
     rate: Rate | None = None
-    slot_starts: dict[str, initializers.Initializer] = {}
     scaled: bool = False
     clipnorm: float | None = None
 
