@@ -66,7 +66,7 @@ def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
     def run(*arrays: Any) -> list[Any]:
         return tables.look_up(layouts, arrays)
 
-    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    @tf.custom_gradient
     def differentiable(count: Any, *parts: Any) -> Any:
         found = _call_host(run, parts, len(layouts))
         for output, layout in zip(found, layouts, strict=True):

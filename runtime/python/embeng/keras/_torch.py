@@ -53,7 +53,7 @@ class _Lookup(torch.autograd.Function):
         return count, None, None, *found
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+@torch.compiler.disable
 def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
             tensors: Sequence[Any]) -> tuple[Any, list[Any]]:
     """Look features up, differentiably.
@@ -75,7 +75,7 @@ def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
         The probe, and activations ``[samples, dim]`` of each feature.
     """
     if torch.is_grad_enabled():
-        probe, *found = _Lookup.apply(  # type: ignore[no-untyped-call]
+        probe, *found = _Lookup.apply(
             counter, tables, layouts, *tensors)
         return probe, found
     found = [torch.from_numpy(array).to(counter.device)

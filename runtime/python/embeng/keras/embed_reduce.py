@@ -91,7 +91,7 @@ def _fill_weights(weights: Any, kind: str) -> Any:
 
 
 @keras.saving.register_keras_serializable("embeng")
-class EmbedReduce(keras.layers.Embedding):  # type: ignore[misc]
+class EmbedReduce(keras.layers.Embedding):
     """Look ids up in a variable of Keras, and combine the rows of a sample.
 
     Ids ``[samples]`` give their rows; of ids ``[samples, n]``, and of ragged and sparse ones, the

@@ -101,7 +101,7 @@ def _check_stacking(stacking: Any, tables: Mapping[str, Any]) -> None:
 
 
 @keras.saving.register_keras_serializable("embeng")
-class DistributedEmbedding(keras.layers.Layer):  # type: ignore[misc]
+class DistributedEmbedding(keras.layers.Layer):
     """Look features up in tables of an engine, which trains each by an optimizer of its own.
 
     A backward applies the gradients of a call to the rows of its batch, as one step; layers whose

@@ -67,7 +67,7 @@ class _Untouched(EngineInitializer):
         super().__init__(Initializer())
 
 
-class EngineOptimizer(OptimizerBase):  # type: ignore[misc]
+class EngineOptimizer(OptimizerBase):
     """Give a table an optimizer of :mod:`embeng.optimizers`, which has more than TensorFlow.
 
     Parameters

@@ -19,7 +19,7 @@ def do_not_convert(function: _Function) -> _Function:
     return kept
 
 
-class InputOptions(tf.distribute.InputOptions):  # type: ignore[misc]
+class InputOptions(tf.distribute.InputOptions):
     """``tf.distribute.InputOptions`` that also knows ``experimental_prefetch_to_device``.
 
     TensorFlow renamed that option to ``experimental_fetch_to_device``.
@@ -104,7 +104,7 @@ def in_replica() -> bool:
     return context is not None and isinstance(context.strategy, TPUStrategy)
 
 
-class TPUStrategy(tf.distribute.MirroredStrategy):  # type: ignore[misc]
+class TPUStrategy(tf.distribute.MirroredStrategy):
     """A strategy whose replicas are logical processors of this machine.
 
     Parameters

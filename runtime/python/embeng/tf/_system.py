@@ -83,7 +83,7 @@ def _make_processors(count: int) -> None:
 _Resolver: Any = tf.distribute.cluster_resolver.ClusterResolver
 
 
-class TPUClusterResolver(_Resolver):  # type: ignore[misc]
+class TPUClusterResolver(_Resolver):
     """Stands for the TPUs of a cluster: logical processors of this machine.
 
     Parameters

@@ -37,7 +37,7 @@ def _address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-class LiveVariable(ResourceVariable):  # type: ignore[misc]
+class LiveVariable(ResourceVariable):
     """A variable of a table's parameters or of a slot, ``[rows, dim]``, float32.
 
     In eager mode, assigning to it and restoring a checkpoint into it write the table. It is not

@@ -143,7 +143,7 @@ def _plan_table(engine: Engine, reader: Any, found: Mapping[str, Mapping[str, st
 _Module: Any = tf.Module
 
 
-class _Rows(_Module):  # type: ignore[misc]
+class _Rows(_Module):
     """Variables with the edges that those of a TPUEmbedding have."""
 
     def __init__(self, engine: Engine, tables: Iterable[str]):

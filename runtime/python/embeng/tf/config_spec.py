@@ -239,7 +239,7 @@ class EmbeddingConfigSpec:
         return SpecEmbedding(self, global_step, options)
 
 
-class SpecEmbedding(tf.Module):  # type: ignore[misc]
+class SpecEmbedding(tf.Module):
     """The open tables of an :class:`EmbeddingConfigSpec`.
 
     Attributes

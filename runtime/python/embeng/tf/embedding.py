@@ -44,7 +44,7 @@ def _outermost_graph() -> Any:
     return graph
 
 
-class TPUEmbedding(_Base):  # type: ignore[misc]
+class TPUEmbedding(_Base):
     """Tables that are looked up and trained step by step, as on a TPU.
 
     Under a :class:`TPUStrategy` the tables are the engine's. Without one, this is TensorFlow's
@@ -209,7 +209,7 @@ class TPUEmbedding(_Base):  # type: ignore[misc]
         changes it.
         """
         if not self._using_tpu:
-            return super().embedding_tables  # type: ignore[no-any-return]
+            return super().embedding_tables
         if not self._built:
             self._maybe_build(None)
         self._retrieve_variables()

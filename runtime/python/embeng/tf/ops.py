@@ -327,7 +327,7 @@ def trained_lookup(engine: Engine, features: Mapping[str, Any], anchor: Any, *,
     """
     call = read_call(engine, features)
 
-    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    @tf.custom_gradient
     def run(anchor: Any, *weights: Any) -> Any:
         def differentiate(*gradients: Any) -> Any:
             found = weigh(engine, call, gradients)

@@ -11,7 +11,7 @@ _Base: Any = tf.tpu.experimental.embedding.TPUEmbeddingForServing
 _BaseV0: Any = tf.tpu.experimental.embedding.TPUEmbeddingV0
 
 
-class TPUEmbeddingForServing(_Base):  # type: ignore[misc]
+class TPUEmbeddingForServing(_Base):
     """TensorFlow's class of this name: exports hold variables and ops of TensorFlow alone.
 
     Checkpoints of :class:`embeng.tf.embedding.TPUEmbedding` fit, so a model that was trained by the
@@ -37,7 +37,7 @@ class TPUEmbeddingForServing(_Base):  # type: ignore[misc]
         super().__init__(feature_config, optimizer)
 
 
-class TPUEmbeddingV0(_BaseV0):  # type: ignore[misc]
+class TPUEmbeddingV0(_BaseV0):
     """TensorFlow's class of this name, under our strategy: dense variables, and no engine.
 
     It is for TPUs without embedding hardware. Its tables are variables with dense gradients, which

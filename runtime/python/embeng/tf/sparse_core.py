@@ -30,7 +30,7 @@ class ByTable(dict[str, Any]):
         return self[name]
 
 
-class TPUEmbeddingV2(_Base):  # type: ignore[misc]
+class TPUEmbeddingV2(_Base):
     """Tables that are looked up and updated in any order.
 
     A lookup returns activations, and what :meth:`apply_gradients` needs to know about its ids.

@@ -105,7 +105,7 @@ def _show_variable(variable: Any) -> Any:
     return tf.keras.Variable(variable, name=variable.name.split(":")[0].replace("/", "_"))
 
 
-class TPUEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
+class TPUEmbedding(tf.keras.layers.Layer):
     """A layer that looks rows of tables up, and trains them by its own optimizers.
 
     Under a :class:`embeng.tf.distribute.TPUStrategy` the tables are the engine's: they are no
@@ -205,7 +205,7 @@ class TPUEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
     def _find_tables(self) -> dict[Any, Any]:
         """Return the variables of whole tables, also where TensorFlow saves stand-ins of shards."""
         if self._kind != _Kind.V1 or not self._tpu_embedding._built:
-            return self._tpu_embedding.embedding_tables  # type: ignore[no-any-return]
+            return self._tpu_embedding.embedding_tables
         if not in_save_context():
             self._tpu_embedding._retrieve_variables()
         held = {table: self._tpu_embedding._variables[table.name]["parameters"]
@@ -262,7 +262,7 @@ class TPUEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
         training = not tf.executing_eagerly() or could_possibly_record()
         self._tpu_embedding.enqueue(features, weights, training=training, name=name)
 
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        @tf.custom_gradient
         def trap(anchor: Any) -> Any:
             def differentiate(*gradients: Any) -> Any:
                 packed = tf.nest.pack_sequence_as(self._configs.features, gradients)
@@ -274,7 +274,7 @@ class TPUEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
         return trap(self._anchor())
 
     def _look_at_once(self, features: Any, weights: Any) -> Any:
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        @tf.custom_gradient
         def trap(anchor: Any) -> Any:
             found, kept = self._tpu_embedding(features, weights)
 
