@@ -77,8 +77,9 @@ static PyMethodDef core_functions[] = {
 	 PyDoc_STR("xla_targets($module, /)\n--\n\n"
 		   "Return the functions that programs of XLA call, as capsules by their names.")},
 	{"tensorflow_register", tensorflow_register, METH_O,
-	 PyDoc_STR("tensorflow_register($module, path, /)\n--\n\n"
-		   "Register the operators with TensorFlow, once in a process; return their names.")},
+	 PyDoc_STR(
+		 "tensorflow_register($module, path, /)\n--\n\n"
+		 "Register the operators with TensorFlow, once in a process; return their names.")},
 	{0},
 };
 
