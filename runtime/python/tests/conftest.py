@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Seeds that are printed, engines, and programs that run apart, for all tests of the package."""
+"""Seeds that are printed, markers and fixtures, for all tests of the package."""
 import os
 import random
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy
 import pytest
 from hypothesis import HealthCheck, settings
+from support import Run, make_engine, start_python
 
 import embeng
 
@@ -29,17 +29,8 @@ def pytest_report_header() -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the markers by which scripts/python_package.py chooses."""
-    config.addinivalue_line("markers", "framework: it needs TensorFlow, Keras or JAX")
+    """Name the marker by which scripts/python_package.py chooses."""
     config.addinivalue_line("markers", "sample: a test of a framework that each check runs")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of a framework by their folder."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.relative_to(here).parts[0] in ("frameworks", "jax", "keras", "tf"):
-            item.add_marker("framework")
 
 
 @pytest.fixture
@@ -48,30 +39,11 @@ def rng() -> numpy.random.Generator:
     return numpy.random.default_rng(SEED)
 
 
-def make_engine(rows: int = 10, dim: int = 4, **options: object) -> embeng.Engine:
-    """Open an engine of one table t with a feature f and a sequence feature s of 3."""
-    opening = {"cores": 1, **options}
-    table = embeng.Table("t", rows, dim, "sum", embeng.optimizers.sgd(0.5),
-                         embeng.initializers.uniform(-1, 1, seed=7))
-    features = [embeng.Feature("f", "t"), embeng.Feature("s", "t", max_sequence_length=3)]
-    return embeng.Engine([table], features, **opening)
-
-
 @pytest.fixture
 def engine() -> Iterator[embeng.Engine]:
     """Give an engine of one small table, and close it."""
     with make_engine() as opened:
         yield opened
-
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def start_python(code: str, *arguments: str) -> "subprocess.Popen[str]":
-    """Start a program that can import what this one can."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment, text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @pytest.fixture

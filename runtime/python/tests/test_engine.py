@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 import pytest
-from conftest import make_engine
+from support import make_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import Bags, ReferenceTable

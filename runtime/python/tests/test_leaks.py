@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 import pytest
-from conftest import make_engine
+from support import make_engine
 
 import embeng
 from embeng import Engine, Feature, Ragged, Sparse, Table

@@ -2,7 +2,7 @@
 """Steps one by one: enqueue, dequeue, apply_gradients, discard, flush; replicas; their order."""
 import numpy
 import pytest
-from conftest import make_engine
+from support import make_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import Bags, ReferenceTable

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import start_python
+from support import start_python
 
 START = """
 import io, sys, time

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 import pytest
-from conftest import Run, make_engine
+from support import Run, make_engine
 
 import embeng
 from embeng import Engine, Feature, Table

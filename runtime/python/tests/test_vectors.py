@@ -449,6 +449,8 @@ def test_list_is_no_longer_than_it_must_be(key: str, tmp_path: Path) -> None:
 
 
 def test_verbs_without_a_function() -> None:
-    assert not [verb for verb in NO_VERBS if verb != "lookup" and hasattr(embeng.Engine, verb)]
+    # Engine.partition() is for embeng.jax, whose tests compare it with jax-tpu-embedding's own.
+    others = NO_VERBS - {"lookup", "partition"}
+    assert not [verb for verb in others if hasattr(embeng.Engine, verb)]
     assert len(RUNNABLE) + len(NOT_IN_PYTHON) == sum(not _has_no_verb(_read(p)) for p in ALL)
     assert len(RUNNABLE) > 0.75 * len(ALL)

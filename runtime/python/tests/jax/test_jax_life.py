@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from conftest import Run
+from support import Run
 from jax_peers import DIM, RATE, emb, make_embedding  # noqa: F401
 
 import embeng

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Tables and slots of files that other layers of Keras wrote go on in the engine."""
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +90,6 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path) -> None:
 
 def test_a_file_of_keras_rs(tmp_path: Path, rng: numpy.random.Generator) -> None:
     """keras-rs' settings make our layer, and a file of its layer fills it."""
-    if importlib.util.find_spec("keras_rs") is None:
-        pytest.skip("keras-rs is not installed")
     import keras_rs
 
     tables = [keras_rs.layers.TableConfig(name, ROWS, DIM, optimizer="adam")

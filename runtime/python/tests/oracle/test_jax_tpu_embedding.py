@@ -21,10 +21,10 @@ from unittest import mock
 import numpy
 import pytest
 
-jax = pytest.importorskip("jaxlib") and importlib.import_module("jax")
-pytest.importorskip("absl")
-pytest.importorskip("einops")
-pytest.importorskip("flax")
+if not os.environ.get("EMBENG_ORACLES"):
+    pytest.skip("EMBENG_ORACLES names no folder", allow_module_level=True)
+
+import jax  # noqa: E402
 
 import embeng.jax as ours  # noqa: E402
 from embeng.jax import sizes  # noqa: E402

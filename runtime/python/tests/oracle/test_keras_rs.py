@@ -55,7 +55,6 @@ def _run(name: str, backend: str, placement: str) -> dict[str, str]:
 @pytest.mark.parametrize(("name", "placement"), RUNS)
 def test_keras_rs(name: str, placement: str, backend: str) -> None:
     """Runs one file of theirs, and compares what failed with the list."""
-    pytest.importorskip("keras_rs")
     found = _run(name, backend, placement)
     counts: dict[str, int] = {}
     for what in found.values():

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("tensorflow")
-pytest.importorskip("tf_keras")
 
 NUMBER_OF_CASES = 12
 CANNOT: dict[str, str] = {}

@@ -5,7 +5,6 @@ tensorflow_cases.py runs them, in a process that has two logical processors. A c
 is in CANNOT with its reason, and must fail as long as it is.
 """
 import functools
-import importlib.util
 import json
 import os
 import subprocess
@@ -45,8 +44,6 @@ def _run_files() -> dict[str, dict[str, Any]]:
     return {one["file"]: one["cases"] for one in found}
 
 
-@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None,
-                    reason="TensorFlow is not installed")
 @pytest.mark.skipif(not os.environ.get("EMBENG_ORACLES"),
                     reason="the oracle TensorFlow is not there: EMBENG_ORACLES names no folder")
 @pytest.mark.parametrize("name", NAMES)
