@@ -29,6 +29,7 @@ from tensorflow.python.tpu import tpu_embedding_for_serving as their_serving
 
 import embeng.tf as ours
 from embeng.tf._tables import LiveVariable
+from embeng.tf.config_spec import AdagradParameters
 from upstream import FILES, TENSORFLOW_BASES, read
 
 REPLICAS = 2
@@ -57,6 +58,8 @@ def _stand_ins() -> dict[str, types.ModuleType]:
         "tensorflow.python.tpu.tpu_embedding_v2": {
             "TPUEmbedding": _embedding.TPUEmbedding,
             "TPUEmbeddingVariable": LiveVariable},
+        "tensorflow.python.tpu.tpu_embedding": {
+            "AdagradParameters": AdagradParameters},
         "tensorflow.python.tpu.tpu_embedding_v1": {
             "TPUEmbeddingV0": _embedding.TPUEmbeddingV0},
         "tensorflow.python.tpu.tpu_embedding_for_serving": {
@@ -85,7 +88,11 @@ def _in_place(modules: dict[str, types.ModuleType]) -> Iterator[None]:
                 del sys.modules[name]
             else:
                 sys.modules[name] = module
-            if parent is not None:
+            if parent is None:
+                continue
+            if attribute is None:
+                delattr(parent, name.rpartition(".")[2])
+            else:
                 setattr(parent, name.rpartition(".")[2], attribute)
 
 

@@ -123,6 +123,12 @@ FILES.update({
 KERAS_RS = "keras-team/keras-rs"
 KERAS_RS_COMMIT = "812d35bf0cb2452e66433e52880eb892a99bb8c9"
 
+# TensorFlow 2.21 has this one no more: it is of TensorFlow's own repository, from before.
+FILES["tpu_embedding_v2_optimizer_test"] = Upstream(
+    "tensorflow/tensorflow", "4136a3d4910fb3cc7a86f3a6769aa1823ab7bdf1",
+    TENSORFLOW_FOLDER + "tests/tpu_embedding_v2_optimizer_test.py",
+    "8477fb048e98eb8cb951a4713729d9cf091ea22207b78e65f08c51ef1c8bb176")
+
 KERAS_RS_FILES = {
     "keras_rs_distributed_embedding": Upstream(
         KERAS_RS, KERAS_RS_COMMIT, "keras_rs/src/layers/embedding/distributed_embedding_test.py",
