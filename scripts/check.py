@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Builds and tests embeng in stages, and says where the time went.
 
-usage: check.py [--whole] [--build] [STAGE...]
+usage: check.py [--whole] [STAGE...]
 
     quick      unit, tree and conform suites of the plain build: what to run between two edits
     plain      every suite of the plain build but mutation
@@ -17,20 +17,14 @@ usage: check.py [--whole] [--build] [STAGE...]
 Without a STAGE, all but quick. Long stages run a sample of what they have; --whole runs all of it.
 WERROR=true in the environment makes a compiler's warning an error.
 
-Virtual machines wait for half of their time. Meanwhile this script, called with --build, which runs
-no test, makes the builds of asan, tsan and fuzz and the environment of python, at the lowest
-priority. A stage makes again what failed there, and tells of it.
-
 Ends with one line, "N passed, N failed". Where a program reports its own cases (Check,
 TAP) those are what is counted; any other test counts as one. A test that crashes, hangs,
 or could not run counts as failed, and so does a build that did not build.
 """
 import argparse
-import concurrent.futures
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -70,10 +64,8 @@ BUILDS = {
                   ["thread"], [], 6,
                   {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 }
-# The stages that mostly wait for virtual machines stand before those in AHEAD, which are built
-# meanwhile.
+# With vm before mutation, the modules that vm builds are those that mutations begin with.
 STAGES = ["plain", "vm", "mutation", "asan", "tsan", "fuzz", "python"]
-AHEAD = ["asan", "tsan", "fuzz", "python"]
 MUTATIONS = {"mutate.py": 5, "mutate_kmod.py": 2}  # how many a sample has
 FUZZ_SHARE = 0.1  # a sample makes this share of each target's runs
 SLOWEST = 10  # tests that are named at the end
@@ -83,64 +75,16 @@ def say(text):
     print(text, flush=True)
 
 
-def configure(stage):
-    """Configures once. True when that went well."""
-    directory = os.path.join(TOP, stage.directory)
-    if os.path.exists(os.path.join(directory, "build.ninja")):
-        return True
-    shutil.rmtree(directory, ignore_errors=True)
-    return subprocess.call(["meson", "setup", directory, sanitized.WERROR, *stage.options],
-                           cwd=TOP) == 0
-
-
 def build(stage, suites):
-    """Configures and compiles. True when everything built; what @suites need is left to meson
-    test."""
+    """Configures once and compiles. True when everything built; what @suites need is left to
+    meson test."""
     directory = os.path.join(TOP, stage.directory)
-    return configure(stage) and (bool(suites) or subprocess.call(["ninja", "-C", directory]) == 0)
-
-
-def introspect(directory, what):
-    return json.loads(subprocess.run(["meson", "introspect", directory, what], check=True,
-                                     stdout=subprocess.PIPE).stdout)
-
-
-def build_for(stage, suites):
-    """Configures, and compiles what tests of these suites need."""
-    directory = os.path.join(TOP, stage.directory)
-    if not configure(stage):
-        return
-    needed = {target for test in introspect(directory, "--tests") for target in test["depends"]
-              if {name.split(":")[-1] for name in test["suite"]} & set(suites)}
-    files = [os.path.relpath(name, directory) for target in introspect(directory, "--targets")
-             if target["id"] in needed for name in target["filename"]]
-    subprocess.call(["ninja", "-C", directory, *files])
-
-
-def build_stage(name, whole):
-    """Makes what the stage would make before its tests."""
-    if name in BUILDS:
-        stage = BUILDS[name]
-        build_for(stage, whole and stage.whole or stage.sample)
-    elif name == "fuzz":
-        fuzz.build(os.path.join(TOP, "build-fuzz"))
-    elif name == "python":
-        python_package.prepare()
-
-
-def start_building(names, whole):
-    """Builds these stages at the lowest priority. Returns the process, of a group of its own."""
-    command = ["nice", "-n", "19", sys.executable, os.path.abspath(__file__), "--build"]
-    return subprocess.Popen([*command, *(["--whole"] if whole else []), *names],
-                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL, start_new_session=True)
-
-
-def end_building(process):
-    """Ends it with all that it started, where it has not ended by itself."""
-    if process and process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+    if not os.path.exists(os.path.join(directory, "build.ninja")):
+        shutil.rmtree(directory, ignore_errors=True)
+        if subprocess.call(["meson", "setup", directory, sanitized.WERROR, *stage.options],
+                           cwd=TOP):
+            return False
+    return bool(suites) or subprocess.call(["ninja", "-C", directory]) == 0
 
 
 def fixed_addresses():
@@ -233,15 +177,11 @@ def run_mutation_script(script, words):
 
 
 def run_mutations(whole):
-    """All of them, or a sample that is another one every day. Those in kernel modules go on beside
-    the others, as a virtual machine leaves a processor idle."""
-    def run(script, number):
-        return run_mutation_script(
-            script, [] if whole else ["sample", str(number), time.strftime("%Y%m%d")])
+    """All of them, or a sample that is another one every day."""
     total = Count()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        for count in pool.map(run, MUTATIONS, MUTATIONS.values()):
-            total = total.plus(count)
+    for script, number in MUTATIONS.items():
+        words = [] if whole else ["sample", str(number), time.strftime("%Y%m%d")]
+        total = total.plus(run_mutation_script(script, words))
     return total
 
 
@@ -265,42 +205,20 @@ def where_time_went(stages, slow):
         say(f"  {seconds:6.0f} s    {name}")
 
 
-def run_stages(names, whole):
-    """Returns (name, count, seconds) of each, and (seconds, name) of each test of a build."""
-    stages, slow, ahead = [], [], None
-    try:
-        for place, name in enumerate(names):
-            began = time.monotonic()
-            later = [other for other in names[place + 1:] if other in AHEAD]
-            if name == "vm" and later:
-                ahead = start_building(later, whole)
-            elif name in AHEAD and ahead:
-                ahead.wait()
-            count = run_stage(name, whole, slow)
-            stages.append((name, count, time.monotonic() - began))
-    finally:
-        end_building(ahead)
-    return stages, slow
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--whole", action="store_true", help="no samples, all of each stage")
-    parser.add_argument("--build", action="store_true", help="build what the stages need, no more")
     parser.add_argument("stages", nargs="*", metavar="STAGE",
                         help=f"quick, {', '.join(STAGES)}; without one, all but quick")
     given = parser.parse_args()
     for name in given.stages:
         if name not in [*BUILDS, *STAGES]:
             parser.error(f"there is no stage '{name}'; there are quick, {', '.join(STAGES)}")
-    names = given.stages or STAGES
-    if given.build:
-        for name in names:
-            build_stage(name, given.whole)
-        return 0
-    stages, slow = run_stages(names, given.whole)
-    total = Count()
-    for _, count, _ in stages:
+    total, stages, slow = Count(), [], []
+    for name in given.stages or STAGES:
+        began = time.monotonic()
+        count = run_stage(name, given.whole, slow)
+        stages.append((name, count, time.monotonic() - began))
         total = total.plus(count)
     where_time_went(stages, slow)
     say(f"\n{total.passed} passed, {total.failed} failed")

@@ -38,15 +38,6 @@ def run(*command, **options):
     return subprocess.run(command, check=True, cwd=TOP, **options)
 
 
-def prepare():
-    """Makes the environment before the stage does, which tells of what goes wrong."""
-    os.makedirs(ROOM, exist_ok=True)
-    try:
-        make_environment()
-    except subprocess.CalledProcessError:
-        pass
-
-
 def make_environment():
     """Makes the environment, again when its requirements changed."""
     import tomllib  # from 3.11 on, as the package itself; the other stages run on older ones
