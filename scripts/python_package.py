@@ -122,11 +122,12 @@ def run_pytest(arguments, command):
     passed = failed = 0
     for case in xml.parse(report).getroot().iter("testcase"):
         skipped = case.find("skipped")
+        why = "" if skipped is None else f"{skipped.get('message')} {skipped.text}"
         bad = case.find("failure") is not None or case.find("error") is not None
         if skipped is not None and skipped.get("type") == "pytest.xfail":
             skipped = None  # a test that has to fail, and does
-        elif skipped is not None and "oracle" not in (skipped.get("message") or "").lower():
-            say(f"FAILED python: {case.get('name')} was skipped: {skipped.get('message')}")
+        elif skipped is not None and "oracle" not in why.lower():
+            say(f"FAILED python: {case.get('name')} was skipped: {why}")
             bad = True
         if bad:
             failed += 1
