@@ -87,7 +87,7 @@ static void take_number(struct open_engine *open)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-static int set_error(struct embeng_error *error, int code, const char *format, ...)
+int open_error_set(struct embeng_error *error, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -102,9 +102,10 @@ static int set_error(struct embeng_error *error, int code, const char *format, .
 static int refuse_entry(struct open_engine *open, enum open_entry entry, struct embeng_error *error)
 {
 	if (entry == OPEN_CHANGING)
-		return set_error(error, -EBUSY,
-				 "another thread adds tables to this engine; call again later");
-	return set_error(error, -ENODEV, "engine %lld is closed", (long long)open->number);
+		return open_error_set(
+			error, -EBUSY,
+			"another thread adds tables to this engine; call again later");
+	return open_error_set(error, -ENODEV, "engine %lld is closed", (long long)open->number);
 }
 
 struct open_engine *open_engine_find(int64_t number, struct embeng_error *error)
@@ -121,15 +122,16 @@ struct open_engine *open_engine_find(int64_t number, struct embeng_error *error)
 	}
 	pthread_mutex_unlock(&registry.lock);
 	if (!open) {
-		set_error(error, -ENODEV,
-			  "there is no open engine with the handle %lld: it was closed or freed, "
-			  "or is "
-			  "another process'; open it again, and trace the program again",
-			  (long long)number);
+		open_error_set(
+			error, -ENODEV,
+			"there is no open engine with the handle %lld: it was closed or freed, "
+			"or is "
+			"another process'; open it again, and trace the program again",
+			(long long)number);
 		return NULL;
 	}
 	if (open_work_is_on(open)) {
-		set_error(error, -EBUSY, "%s", OPEN_WORK_TEXT);
+		open_error_set(error, -EBUSY, "%s", OPEN_WORK_TEXT);
 		open_engine_put(open);
 		return NULL;
 	}

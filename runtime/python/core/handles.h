@@ -69,6 +69,10 @@ void open_engine_end_change(struct open_engine *open);
 struct open_engine *open_engine_find(int64_t number, struct embeng_error *error);
 void open_engine_done(struct open_engine *open);
 
+/* Fills @error. Return: @code. */
+int open_error_set(struct embeng_error *error, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* Long work of this thread that calls functions of the program, which may not use the engine. */
 struct open_work {
 	const struct open_engine *open;

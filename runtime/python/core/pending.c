@@ -9,8 +9,6 @@
 #include "pending.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,18 +29,6 @@ struct pending {
 	size_t count;
 	struct pending_feature features[];
 };
-
-static int refuse_push(struct embeng_error *error, int code, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	error->code = code;
-	error->status = 0;
-	vsnprintf(error->text, sizeof(error->text), format, args);
-	va_end(args);
-	return code;
-}
 
 static void free_pending(struct pending *pending)
 {
@@ -129,7 +115,7 @@ static int copy_bags(struct pending_feature *to, const struct embeng_bags *bags,
 		int64_t end = find_end(bags, k, to->samples, first);
 
 		if (end < first || (size_t)end > bags->id_count)
-			return refuse_push(
+			return open_error_set(
 				error, -EINVAL,
 				"feature %d, sample %zu: its ids are %lld to %lld, of %zu; "
 				"correct the splits or lengths",
@@ -147,9 +133,10 @@ static int copy_feature(struct pending_feature *to, const struct raw_feature *fr
 	const struct embeng_bags *bags = &from->bags;
 
 	if (from->indices)
-		return refuse_push(error, -ENOTSUP,
-				   "feature %d: gradients of coordinates cannot wait for an update",
-				   from->feature);
+		return open_error_set(
+			error, -ENOTSUP,
+			"feature %d: gradients of coordinates cannot wait for an update",
+			from->feature);
 	to->feature = from->feature;
 	to->positions = from->positions;
 	to->samples = count_samples(bags);
@@ -159,7 +146,7 @@ static int copy_feature(struct pending_feature *to, const struct raw_feature *fr
 	to->weights = bags->weights ? malloc((bags->id_count + 1) * sizeof(*to->weights)) : NULL;
 	to->gradient = malloc((to->elements + 1) * sizeof(*to->gradient));
 	if (!to->splits || !to->values || !to->gradient || (bags->weights && !to->weights))
-		return refuse_push(error, -ENOMEM, "no memory for gradients that wait");
+		return open_error_set(error, -ENOMEM, "no memory for gradients that wait");
 	if (to->elements)
 		memcpy(to->gradient, from->gradient, to->elements * sizeof(float));
 	return copy_bags(to, bags, error);
@@ -171,7 +158,7 @@ static struct pending *make_pending(uint32_t part, const struct raw_feature *fea
 	struct pending *pending = calloc(1, sizeof(*pending) + count * sizeof(*pending->features));
 
 	if (!pending) {
-		refuse_push(error, -ENOMEM, "no memory for gradients that wait");
+		open_error_set(error, -ENOMEM, "no memory for gradients that wait");
 		return NULL;
 	}
 	pending->part = part;
@@ -222,7 +209,7 @@ static int measure_feature(const struct pending *list, struct pending_feature *s
 			if (f->feature != sum->feature)
 				continue;
 			if (found && f->positions != sum->positions)
-				return refuse_push(
+				return open_error_set(
 					error, -EINVAL,
 					"feature %d: a sequence feature's single ids and its "
 					"bags cannot be in one update; apply in between",
@@ -263,7 +250,7 @@ static int join_feature(const struct pending *list, struct pending_feature *sum,
 	sum->weights = weighted ? malloc((sum->ids + 1) * sizeof(float)) : NULL;
 	sum->gradient = malloc((sum->elements + 1) * sizeof(float));
 	if (!sum->splits || !sum->values || !sum->gradient || (weighted && !sum->weights))
-		return refuse_push(error, -ENOMEM, "no memory to join gradients");
+		return open_error_set(error, -ENOMEM, "no memory to join gradients");
 	sum->samples = sum->ids = sum->elements = 0;
 	for (; list; list = list->next)
 		for (size_t k = 0; k < list->count; k++)
@@ -290,7 +277,7 @@ static struct pending *join_list(const struct pending *list, struct embeng_error
 		most += p->count;
 	joined = calloc(1, sizeof(*joined) + most * sizeof(*joined->features));
 	if (!joined) {
-		refuse_push(error, -ENOMEM, "no memory to join gradients");
+		open_error_set(error, -ENOMEM, "no memory to join gradients");
 		return NULL;
 	}
 	for (const struct pending *p = list; p; p = p->next)
@@ -332,7 +319,7 @@ static int update_pending(int64_t engine, const struct pending *pending,
 	int ret;
 
 	if (!features)
-		return refuse_push(error, -ENOMEM, "no memory for an update");
+		return open_error_set(error, -ENOMEM, "no memory for an update");
 	for (size_t k = 0; k < pending->count; k++)
 		features[k] = show_feature(&pending->features[k]);
 	ret = raw_update(engine, features, pending->count, step, error);
@@ -342,7 +329,7 @@ static int update_pending(int64_t engine, const struct pending *pending,
 
 static int refuse_count(size_t expected, size_t count, struct embeng_error *error)
 {
-	return refuse_push(
+	return open_error_set(
 		error, -EPROTO,
 		"%zu gradients of lookups wait for an update, but this one was given those "
 		"of %zu: a gradient was computed and not applied, or that of the state was "
