@@ -311,7 +311,7 @@ EMBENG_API void embeng_interrupt(struct embeng *e, int on);
  * embeng_update(), embeng_apply_gradients(), embeng_gradient_norm() and embeng_weight_gradients() ask about
  * every 50 ms, for the first time 50 ms from now, while they copy, compute, or get memory from the
  * system. No lock of the library is held then, but updates may wait until @ask returns. A call that was
- * ended has changed nothing. Waits do not ask: give them a timeout, and call again.
+ * ended has changed nothing. The search for the holders of a table whose combiner is max does not ask. Waits do not ask: give them a timeout, and call again.
  */
 EMBENG_API void embeng_ask(embeng_ask_fn ask, void *arg);
 

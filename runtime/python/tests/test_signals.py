@@ -99,6 +99,20 @@ CASES = {
         gradient = np.ones((3_000_000, 64), np.float32)
         act = lambda: engine.gradient_norm({"f": ids}, {"f": gradient}); repeat = True
         check = lambda: engine.gradient_norm({"f": [1]}, {"f": [[1] * 64]})""",
+    "norm_of_one_row": """
+        engine = large()
+        ids = np.zeros(3_000_000, int)
+        gradient = np.ones((3_000_000, 64), np.float32)
+        act = lambda: engine.gradient_norm({"f": ids}, {"f": gradient}); repeat = True
+        check = lambda: engine.gradient_norm({"f": [1]}, {"f": [[1] * 64]})""",
+    "weight_gradients_of_one_bag": """
+        engine = large(); rng = np.random.default_rng(0)
+        ids = rng.integers(0, 1_000_000, 5_000_000)
+        bags = embeng.Ragged(ids, splits=[0, 5_000_000], weights=np.ones(5_000_000, np.float32))
+        gradient = np.ones((1, 64), np.float32)
+        act = lambda: engine.weight_gradients({"f": bags}, {"f": gradient}, {"f": None})
+        repeat = True
+        check = lambda: engine["t"][1]""",
     "weight_gradients": """
         engine = large(); rng = np.random.default_rng(0)
         ids = rng.integers(0, 1_000_000, 3_000_000)

@@ -84,15 +84,19 @@ static int list_table(const struct norm_call *call, size_t table, struct touch *
 	return ret;
 }
 
-/* Adds the squares of one row's sum to those of each column. Return: touches of that row. */
-static size_t add_row(const struct table *t, const struct touch *touches, size_t count, double *sum,
-		      double *squares)
+/*
+ * Adds the squares of one row's sum to those of each column. @touched: out, touches of that row. Return:
+ * 0, or -EINTR.
+ */
+static int add_row(const struct table *t, const struct touch *touches, size_t count, double *sum,
+		   double *squares, size_t *touched)
 {
 	size_t dim = (size_t)t->dim, n = 0;
 	double share;
+	int ret = 0;
 
 	memset(sum, 0, dim * sizeof(*sum));
-	for (; n < count && touches[n].row == touches->row; n++) {
+	for (; !ret && n < count && touches[n].row == touches->row; n++) {
 		const float *gradient = touches[n].gradient;
 		const uint32_t *holders = touches[n].holders;
 		double gain = touches[n].gain;
@@ -100,6 +104,7 @@ static size_t add_row(const struct table *t, const struct touch *touches, size_t
 		for (size_t c = 0; gradient && c < dim; c++)
 			if (!holders || holders[c] == touches[n].place)
 				sum[c] += gain * gradient[c];
+		ret = touches_ask(n);
 	}
 	share = t->optimizer.scale_by_frequency ? 1 / (double)n : 1;
 	for (size_t c = 0; c < dim; c++) {
@@ -107,7 +112,8 @@ static size_t add_row(const struct table *t, const struct touch *touches, size_t
 
 		squares[c] += x * x;
 	}
-	return n;
+	*touched = n;
+	return ret;
 }
 
 static int sum_squares(const struct table *t, const struct touch *touches, size_t count,
@@ -118,9 +124,9 @@ static int sum_squares(const struct table *t, const struct touch *touches, size_
 	int ret = 0;
 
 	memset(squares, 0, dim * sizeof(*squares));
-	for (size_t i = 0, row = 0; !ret && i < count; row++) {
-		i += add_row(t, touches + i, count - i, sum, squares);
-		ret = touches_ask(row);
+	for (size_t i = 0, row = 0, touched = 0; !ret && i < count; i += touched, row++) {
+		ret = add_row(t, touches + i, count - i, sum, squares, &touched);
+		ret = ret ? ret : touches_ask(row);
 	}
 	for (size_t c = 0; c < dim; c++)
 		total += squares[c];

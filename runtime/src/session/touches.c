@@ -243,9 +243,10 @@ static int list_pooled(struct touching *t, size_t sample, size_t first, size_t e
 		uint64_t row;
 		float weight;
 		int named = touches_resolve(t->b, t->feature, k, &row, &weight);
+		int ret = named < 0 ? named : touches_ask(k);
 
-		if (named < 0)
-			return named;
+		if (ret)
+			return ret;
 		if (named != NAMES_NOTHING)
 			sum = touches_add(combiner, sum, weight);
 		if (named == NAMES_ROW)

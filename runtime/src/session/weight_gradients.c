@@ -275,9 +275,10 @@ static int weigh_bag(const struct embeng_batch *b, uint32_t feature, size_t firs
 
 	for (size_t k = first; k < end; k++) {
 		int named = touches_resolve(b, feature, k, &row, &weight);
+		int ret = named < 0 ? named : touches_ask(k);
 
-		if (named < 0)
-			return named;
+		if (ret)
+			return ret;
 		if (named == NAMES_NOTHING)
 			continue;
 		sum = touches_add(combiner, sum, weight);
