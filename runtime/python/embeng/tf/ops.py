@@ -243,7 +243,8 @@ def update(engine: Engine, features: Mapping[str, Any], gradients: Mapping[str, 
     Returns
     -------
     tf.Operation or None
-        What a graph may depend on. ``tf.function`` runs it in any case, in the program's order.
+        An operation for the graph, which others may depend on; None in eager mode.
+        ``tf.function`` runs it in any case, in the program's order.
 
     Raises
     ------

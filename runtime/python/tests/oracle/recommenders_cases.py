@@ -7,25 +7,17 @@ The result is a line of JSON: from each case to its outcome and text. It is a pr
 because TensorFlow reads which Keras it has when it starts.
 """
 import json
-import linecache
 import os
 import sys
 import types
-import unittest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+from cases import list_cases, load_module, run_case
 from embeng.tf import tfrs
 from upstream import FILES, read
 
 NAME = "tpu_embedding_layer_test"
-
-
-def _each(suite: unittest.TestSuite) -> list[unittest.TestCase]:
-    found: list[unittest.TestCase] = []
-    for test in suite:
-        found += _each(test) if isinstance(test, unittest.TestSuite) else [test]
-    return found
 
 
 def _load() -> types.ModuleType:
@@ -39,24 +31,17 @@ def _load() -> types.ModuleType:
     text = read(NAME)
     if text is None:
         raise SystemExit("EMBENG_ORACLES names no folder")
-    module = types.ModuleType(f"oracle_{NAME}")
-    sys.modules[module.__name__] = module
-    path = FILES[NAME].path
-    linecache.cache[path] = len(text), None, text.splitlines(True), path  # for AutoGraph
-    exec(compile(text, path, "exec"), module.__dict__)
-    return module
+    return load_module(f"oracle_{NAME}", text, FILES[NAME].path)
 
 
 def main() -> None:
     """Run each case, and print what became of all."""
     outcomes = {}
-    for case in _each(unittest.defaultTestLoader.loadTestsFromModule(_load())):
+    for case in list_cases(_load()):
         if case.id().endswith(".test_session"):
             continue  # TensorFlow's own base class has it
-        result = unittest.TestResult()
-        case.run(result)
-        problems = result.failures + result.errors
-        outcomes[case.id().split(".")[-1]] = problems[0][1] if problems else "passed"
+        what, text = run_case(case)
+        outcomes[case.id().split(".")[-1]] = text if what == "failed" else what
     print(json.dumps(outcomes))
 
 

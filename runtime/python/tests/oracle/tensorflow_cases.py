@@ -11,12 +11,10 @@ It is a program of its own, because TensorFlow can have several logical processo
 asked for before it starts.
 """
 import json
-import linecache
 import os
 import sys
 import tempfile
 import types
-import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,6 +26,7 @@ from absl import flags, logging
 from tensorflow.python.tpu import tpu_embedding_for_serving as their_serving
 
 import embeng.tf as ours
+from cases import list_cases, load_module, run_case
 from embeng.tf._tables import LiveVariable
 from embeng.tf.config_spec import AdagradParameters
 from upstream import FILES, TENSORFLOW_BASES, read
@@ -100,36 +99,13 @@ def _load(name: str) -> types.ModuleType:
     text = read(name)
     if text is None:
         raise SystemExit("EMBENG_ORACLES names no folder")
-    module = types.ModuleType(f"{PACKAGE}.{name}")
-    sys.modules[module.__name__] = module
-    path = FILES[name].path
-    linecache.cache[path] = len(text), None, text.splitlines(True), path  # for AutoGraph
-    exec(compile(text, path, "exec"), module.__dict__)
-    return module
-
-
-def _each(suite: unittest.TestSuite) -> list[unittest.TestCase]:
-    found: list[unittest.TestCase] = []
-    for test in suite:
-        found += _each(test) if isinstance(test, unittest.TestSuite) else [test]
-    return found
-
-
-def _run_case(case: unittest.TestCase) -> tuple[str, str]:
-    result = unittest.TestResult()
-    case.run(result)
-    for what, found in (("failed", result.failures), ("failed", result.errors),
-                        ("skipped", result.skipped)):
-        if found:
-            return what, found[0][1]
-    return "passed", ""
+    return load_module(f"{PACKAGE}.{name}", text, FILES[name].path)
 
 
 def run_file(module: types.ModuleType) -> dict[str, tuple[str, str]]:
     """Run the cases of one file; those that it imports from others are left out."""
-    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
-    cases = [case for case in _each(suite) if type(case).__module__ == module.__name__]
-    return {".".join(case.id().split(".")[-2:]): _run_case(case) for case in cases
+    cases = [case for case in list_cases(module) if type(case).__module__ == module.__name__]
+    return {".".join(case.id().split(".")[-2:]): run_case(case) for case in cases
             if not case.id().endswith(".test_session")}
 
 

@@ -29,6 +29,7 @@ import jax  # noqa: E402
 import embeng.jax as ours  # noqa: E402
 from embeng.jax import sizes  # noqa: E402
 from embeng.jax.coordinates import rows_of_coordinates  # noqa: E402
+from cases import list_cases, load_module, run_case  # noqa: E402
 from upstream import JAX_TPU_FILES, read  # noqa: E402
 
 LIBRARY = "jax_tpu_embedding.sparsecore.lib"
@@ -161,17 +162,7 @@ def _put_ours(embedding: Any, utils: Any) -> None:
 def _load(name: str) -> types.ModuleType:
     text = read(name)
     assert text is not None
-    module = types.ModuleType(f"oracle_{name}")
-    sys.modules[module.__name__] = module
-    exec(compile(text, JAX_TPU_FILES[name].path, "exec"), module.__dict__)
-    return module
-
-
-def _each(suite: unittest.TestSuite) -> list[unittest.TestCase]:
-    found: list[unittest.TestCase] = []
-    for test in suite:
-        found += _each(test) if isinstance(test, unittest.TestSuite) else [test]
-    return found
+    return load_module(f"oracle_{name}", text, JAX_TPU_FILES[name].path)
 
 
 def _cases() -> list[Any]:
@@ -189,7 +180,7 @@ def _cases() -> list[Any]:
         _put_ours(importlib.import_module(f"{LIBRARY}.nn.embedding"),
                   importlib.import_module("jax_tpu_embedding.sparsecore.utils.utils"))
         for name in CASES:
-            for case in _each(unittest.defaultTestLoader.loadTestsFromModule(_load(name))):
+            for case in list_cases(_load(name)):
                 label = f"{name}:{case.id().split('.', 1)[1]}"
                 reason = CANNOT.get(label.split(" (")[0])
                 marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
@@ -201,9 +192,7 @@ def _cases() -> list[Any]:
 def test_jax_tpu_embedding(case: unittest.TestCase) -> None:
     """Runs one case of theirs."""
     numpy.random.seed(0)
-    result = unittest.TestResult()
-    case.run(result)
-    problems = result.failures + result.errors
-    assert not problems, problems[0][1]
-    if result.skipped:
-        pytest.skip("the oracle itself skips it: " + result.skipped[0][1])
+    what, text = run_case(case)
+    assert what != "failed", text
+    if what == "skipped":
+        pytest.skip("the oracle itself skips it: " + text)

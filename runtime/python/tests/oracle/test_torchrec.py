@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import embeng.torch
+from cases import list_cases, load_module, run_case
 from upstream import FILES, TORCHREC, read
 
 HAVE_TORCHREC = importlib.util.find_spec("torchrec") is not None
@@ -80,31 +81,21 @@ def _stand_ins(file: str) -> dict[str, types.ModuleType]:
     return made
 
 
-def _load(name: str) -> unittest.TestSuite | None:
+def _load(name: str) -> types.ModuleType | None:
     text = read(name)
     if text is None:
         return None
-    module = types.ModuleType(f"oracle_{name}")
-    sys.modules[module.__name__] = module
     made = _stand_ins(name)
     saved = {key: sys.modules.get(key) for key in made}
     sys.modules.update(made)
     try:
-        exec(compile(text, FILES[name].path, "exec"), module.__dict__)
+        return load_module(f"oracle_{name}", text, FILES[name].path)
     finally:
         for key, value in saved.items():
             if value is None:
                 del sys.modules[key]
             else:
                 sys.modules[key] = value
-    return unittest.defaultTestLoader.loadTestsFromModule(module)
-
-
-def _each(suite: unittest.TestSuite) -> list[unittest.TestCase]:
-    found: list[unittest.TestCase] = []
-    for test in suite:
-        found += _each(test) if isinstance(test, unittest.TestSuite) else [test]
-    return found
 
 
 def _cases() -> list[Any]:
@@ -112,13 +103,13 @@ def _cases() -> list[Any]:
     for name in FILES:
         if FILES[name].repository != TORCHREC:
             continue
-        suite = _load(name)
-        if suite is None:
+        module = _load(name)
+        if module is None:
             skip = pytest.mark.skip(f"the oracle {FILES[name].path} is not there: EMBENG_ORACLES "
                                     "names no folder")
             found.append(pytest.param(None, id=name, marks=skip))
             continue
-        for case in _each(suite):
+        for case in list_cases(module):
             label = f"{name}:{case.id().split('.', 1)[1]}"
             reason = CANNOT.get(label)
             marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
@@ -129,9 +120,7 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize("case", _cases())
 def test_torchrec(case: unittest.TestCase) -> None:
     """Runs one case of theirs."""
-    result = unittest.TestResult()
-    case.run(result)
-    problems = result.failures + result.errors
-    assert not problems, problems[0][1]
-    if result.skipped:
-        pytest.skip("the oracle itself skips it: " + result.skipped[0][1])
+    what, text = run_case(case)
+    assert what != "failed", text
+    if what == "skipped":
+        pytest.skip("the oracle itself skips it: " + text)

@@ -146,6 +146,7 @@ FILES["tpu_embedding_layer_test"] = Upstream(
     RECOMMENDERS, "cf1dafa988f223ed5f30b68cb9aed518484b3a1d",
     "tensorflow_recommenders/layers/embedding/tpu_embedding_layer_test.py",
     "ec15a9746617b0c7c4aad1dd81d3d27db170c1bef2ebc8b9385e15030632e643")
+FILES.update({**JAX_TPU_FILES, **KERAS_RS_FILES})
 
 
 def read(name: str) -> str | None:
@@ -153,7 +154,7 @@ def read(name: str) -> str | None:
     folder = os.environ.get("EMBENG_ORACLES")
     if not folder:
         return None
-    upstream = {**FILES, **JAX_TPU_FILES, **KERAS_RS_FILES}[name]
+    upstream = FILES[name]
     path = pathlib.Path(folder, upstream.repository.split("/")[1], upstream.path)
     text = path.read_bytes()
     found = hashlib.sha256(text).hexdigest()
