@@ -73,9 +73,9 @@ class Tables:
                                    "share one TableConfig between the features")
         self.table_of = {path: feature.table.name for path, feature in features.items()}
         self.dims = {path: feature.table.embedding_dim for path, feature in features.items()}
-        self._rules = {name: translate(name, config.optimizer, f"rate_{number}")
-                       for number, (name, config) in enumerate(self.configs.items())}
         self._rates = {name: f"rate_{number}" for number, name in enumerate(self.configs)}
+        self._rules = {name: translate(name, config.optimizer, self._rates[name])
+                       for name, config in self.configs.items()}
         self._lock = threading.Lock()
         self.engine = Engine([_make_table(config, self._rules[name])
                               for name, config in self.configs.items()],
