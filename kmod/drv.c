@@ -256,7 +256,8 @@ static void embeng_remove(struct pci_dev *pci)
 }
 
 static const struct pci_device_id ids[] = {
-	{ PCI_DEVICE(EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE) },
+#define PCI_ID(name, id, words) { PCI_DEVICE(EMBENG_PCI_VENDOR, id) },
+	EMBENG_PCI_DEVICE_TABLE(PCI_ID)
 	{ }
 };
 MODULE_DEVICE_TABLE(pci, ids);

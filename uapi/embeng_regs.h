@@ -84,13 +84,23 @@ extern "C" {
 
 #define EMBENG_DEVICE_MAGIC 0x474e424du /* "MBNG" */
 
-/*
- * No registry assigned these ids. They are the emulator's, and the driver binds to nothing
- * else.
- */
+/* No registry assigned these ids. They are the emulator's. */
 #define EMBENG_PCI_VENDOR 0x0eb0
-#define EMBENG_PCI_DEVICE 0x0001
 #define EMBENG_PCI_CLASS 0x120000
+
+/**
+ * EMBENG_PCI_DEVICE_TABLE - every generation of the device, by its PCI device id
+ *
+ * X(name, id, words). The driver binds to these ids, and the library finds them.
+ * docs/first-light.md says what a new generation needs beside its line here.
+ */
+#define EMBENG_PCI_DEVICE_TABLE(X) X(EMULATED, 0x0001, "the engine that embeng_emu emulates")
+
+enum embeng_pci_device {
+#define EMBENG_PCI_DEVICE_ENUM(name, id, words) EMBENG_PCI_DEVICE_##name = id,
+	EMBENG_PCI_DEVICE_TABLE(EMBENG_PCI_DEVICE_ENUM)
+#undef EMBENG_PCI_DEVICE_ENUM
+};
 
 #define EMBENG_BAR_REGISTERS 0
 #define EMBENG_BAR_DOORBELLS 2

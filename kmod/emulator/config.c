@@ -36,10 +36,10 @@ static void put_cap_header(struct emu_config *c, unsigned int where, u8 id, u8 n
 	c->value[where + PCI_CAP_LIST_NEXT] = next;
 }
 
-static void init_config_header(struct emu_config *c)
+static void init_config_header(struct emu_config *c, u16 device)
 {
 	put_config16(c, PCI_VENDOR_ID, EMBENG_PCI_VENDOR, 0);
-	put_config16(c, PCI_DEVICE_ID, EMBENG_PCI_DEVICE, 0);
+	put_config16(c, PCI_DEVICE_ID, device, 0);
 	put_config16(c, PCI_COMMAND, 0,
 		     PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
 			     PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
@@ -47,7 +47,7 @@ static void init_config_header(struct emu_config *c)
 	put_config32(c, PCI_CLASS_REVISION, EMBENG_PCI_CLASS << 8, 0);
 	c->writable[PCI_CACHE_LINE_SIZE] = 0xff;
 	put_config16(c, PCI_SUBSYSTEM_VENDOR_ID, EMBENG_PCI_VENDOR, 0);
-	put_config16(c, PCI_SUBSYSTEM_ID, EMBENG_PCI_DEVICE, 0);
+	put_config16(c, PCI_SUBSYSTEM_ID, device, 0);
 	c->value[PCI_CAPABILITY_LIST] = CAP_PM;
 	c->writable[PCI_INTERRUPT_LINE] = 0xff;
 }
@@ -92,11 +92,11 @@ static void init_express_cap(struct emu_config *c)
 		     0xffff);
 }
 
-static void init_serial_cap(struct emu_config *c, u32 number)
+static void init_serial_cap(struct emu_config *c, u16 device, u32 number)
 {
 	put_config32(c, CAP_DSN, PCI_EXT_CAP_ID_DSN | 1 << 16, 0);
 	put_config32(c, CAP_DSN + 4, number, 0);
-	put_config32(c, CAP_DSN + 8, EMBENG_PCI_VENDOR << 16 | EMBENG_PCI_DEVICE, 0);
+	put_config32(c, CAP_DSN + 8, EMBENG_PCI_VENDOR << 16 | device, 0);
 }
 
 static void init_config_space(struct emu *emu)
@@ -105,14 +105,14 @@ static void init_config_space(struct emu *emu)
 
 	memset(c->value, 0, sizeof(c->value));
 	memset(c->writable, 0, sizeof(c->writable));
-	init_config_header(c);
+	init_config_header(c, emu->options.device);
 	init_bar(c, EMBENG_BAR_REGISTERS, EMBENG_REGISTERS_SIZE);
 	init_bar(c, EMBENG_BAR_DOORBELLS, emu_doorbell_bytes(emu));
 	init_bar(c, EMBENG_BAR_MSIX, PAGE_SIZE);
 	init_pm_cap(c, emu->options.d3_keeps);
 	init_msix_cap(c, emu->options.vectors);
 	init_express_cap(c);
-	init_serial_cap(c, emu->number);
+	init_serial_cap(c, emu->options.device, emu->number);
 }
 
 static void preset_bar(struct emu *emu, unsigned int bar)

@@ -75,6 +75,11 @@ static int parse_u32(const char *text, u32 *value)
 	return kstrtou32(text, 0, value);
 }
 
+static int parse_u16(const char *text, u16 *value)
+{
+	return kstrtou16(text, 0, value);
+}
+
 static int parse_bytes(const char *text, u64 *value)
 {
 	char *rest;
@@ -83,6 +88,9 @@ static int parse_bytes(const char *text, u64 *value)
 	return *skip_spaces(rest) ? -EINVAL : 0;
 }
 
+SHOW(device, "%#x")
+STORE(device, u16, parse_u16)
+CONFIGFS_ATTR(emu_, device);
 SHOW(cores, "%u")
 STORE(cores, u32, parse_u32)
 CONFIGFS_ATTR(emu_, cores);
@@ -151,6 +159,7 @@ static ssize_t emu_function_show(struct config_item *item, char *page)
 CONFIGFS_ATTR_RO(emu_, function);
 
 static struct configfs_attribute *attributes[] = {
+	&emu_attr_device,
 	&emu_attr_cores,
 	&emu_attr_queues,
 	&emu_attr_vectors,

@@ -42,6 +42,7 @@ DEFINE_LOCK_GUARD_1(emu_lock, raw_spinlock_t,
 
 /**
  * struct emu_options - size and properties of a device
+ * @device: PCI device id
  * @cores: engine cores, 1 to EMU_CORES_MAX
  * @queues: queues with the admin queue, 2 to EMU_QUEUES_MAX
  * @vectors: interrupt vectors, 1 to EMU_VECTORS_MAX
@@ -50,6 +51,7 @@ DEFINE_LOCK_GUARD_1(emu_lock, raw_spinlock_t,
  * @iommu: an IOMMU stands in front of the function
  */
 struct emu_options {
+	u16 device;
 	u32 cores;
 	u32 queues;
 	u32 vectors;

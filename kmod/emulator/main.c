@@ -18,6 +18,10 @@ static unsigned int devices = 1;
 module_param(devices, uint, 0444);
 MODULE_PARM_DESC(devices, "number of devices to make (default: 1)");
 
+static ushort device = EMBENG_PCI_DEVICE_EMULATED;
+module_param(device, ushort, 0444);
+MODULE_PARM_DESC(device, "PCI device id of each function (default: 1)");
+
 static unsigned int cores = 2;
 module_param(cores, uint, 0444);
 MODULE_PARM_DESC(cores, "number of engine cores of each device, 1 to 64 (default: 2)");
@@ -57,6 +61,7 @@ static int read_parameters(struct emu_options *options)
 	char *rest;
 
 	*options = (struct emu_options){
+		.device = device,
 		.cores = cores,
 		.queues = queues,
 		.vectors = vectors,

@@ -40,7 +40,8 @@ typedef int (*accel_each_fn)(void *arg, const struct accel_function *function);
  * @unmap: ends a mapping from @map
  * @each: calls @fn for embeng functions in the order of their nodes, or for those without a driver
  *	when @orphans is set; stops when @fn returns anything but 0, and returns that
- * @describe: returns vendor and device of an embeng function in words
+ * @describe: returns vendor and device, in words, of the function with an address such as
+ *	"pci:0000:01:00.0", or "" if it is not known
  * @refusal: why the driver did not take the function of an address; "" if it was not asked to.
  *	Returns 0, or -ENOENT when the driver is not loaded
  */
@@ -52,7 +53,7 @@ struct accel_system {
 	void *(*map)(int fd, uint64_t offset, uint64_t length, bool writable);
 	void (*unmap)(void *data, uint64_t length);
 	int (*each)(bool orphans, accel_each_fn fn, void *arg);
-	void (*describe)(char *text, size_t size);
+	void (*describe)(const char *address, char *text, size_t size);
 	int (*refusal)(const char *address, char *text, size_t size);
 };
 
@@ -60,7 +61,7 @@ extern const struct accel_system *accel_system;
 
 /* find.c: @each and @describe of the real system. */
 int accel_find(bool orphans, accel_each_fn fn, void *arg);
-void accel_words(char *text, size_t size);
+void accel_words(const char *address, char *text, size_t size);
 
 /* driver.c: @refusal of the real system, from the driver's own folder in sysfs. */
 int accel_refusal(const char *address, char *text, size_t size);

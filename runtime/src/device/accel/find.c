@@ -31,15 +31,38 @@ static const char *find_word(struct udev_list_entry *properties, const char *nam
 	return udev_list_entry_get_value(udev_list_entry_get_by_name(properties, name));
 }
 
-void accel_words(char *text, size_t size)
+static bool read_code_of(struct udev_device *device, const char *attribute, uint64_t *number)
+{
+	const char *text = udev_device_get_sysattr_value(device, attribute);
+
+	return text && !number_read_code(text, number);
+}
+
+/* The PCI device id of a function, which says its generation; that of the first if nobody knows. */
+static unsigned int find_generation(struct udev *udev, const char *address)
+{
+	const char *sysname = address + strlen("pci:");
+	struct udev_device *pci = NULL;
+	uint64_t device;
+
+	if (udev && *address)
+		pci = udev_device_new_from_subsystem_sysname(udev, "pci", sysname);
+	if (!pci || !read_code_of(pci, "device", &device))
+		device = EMBENG_PCI_DEVICE_EMULATED;
+	udev_device_unref(pci);
+	return (unsigned int)device;
+}
+
+void accel_words(const char *address, char *text, size_t size)
 {
 	struct udev *udev = udev_new();
 	struct udev_hwdb *database = udev ? udev_hwdb_new(udev) : NULL;
 	struct udev_list_entry *properties = NULL;
+	unsigned int device = find_generation(udev, address);
 	const char *vendor, *model;
 	char id[32];
 
-	snprintf(id, sizeof(id), "pci:v%08Xd%08Xsv", EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE);
+	snprintf(id, sizeof(id), "pci:v%08Xd%08Xsv", EMBENG_PCI_VENDOR, device);
 	if (database)
 		properties = udev_hwdb_get_properties_list_entry(database, id, 0);
 	vendor = find_word(properties, "ID_VENDOR_FROM_DATABASE");
@@ -47,9 +70,9 @@ void accel_words(char *text, size_t size)
 	if (vendor && model)
 		snprintf(text, size, "%s %s", vendor, model);
 	else if (vendor)
-		snprintf(text, size, "%s Device %04x", vendor, EMBENG_PCI_DEVICE);
+		snprintf(text, size, "%s Device %04x", vendor, device);
 	else
-		snprintf(text, size, "Device %04x:%04x", EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE);
+		snprintf(text, size, "Device %04x:%04x", EMBENG_PCI_VENDOR, device);
 	udev_hwdb_unref(database);
 	udev_unref(udev);
 }
@@ -81,18 +104,24 @@ static int add_node(struct list *list, struct udev_device *accel)
 	return add_function(list, node, pci);
 }
 
-static bool has_attribute(struct udev_device *device, const char *attribute, uint64_t number)
+static bool is_generation(uint64_t device)
 {
-	const char *text = udev_device_get_sysattr_value(device, attribute);
-	uint64_t value;
-
-	return text && !number_read_code(text, &value) && value == number;
+	switch (device) {
+#define KNOWN_ID(name, id, words) case id:
+		EMBENG_PCI_DEVICE_TABLE(KNOWN_ID)
+		return true;
+#undef KNOWN_ID
+	}
+	return false;
 }
 
 static int add_orphan(struct list *list, struct udev_device *pci)
 {
-	if (udev_device_get_driver(pci) || !has_attribute(pci, "vendor", EMBENG_PCI_VENDOR) ||
-	    !has_attribute(pci, "device", EMBENG_PCI_DEVICE))
+	uint64_t vendor, device;
+
+	if (udev_device_get_driver(pci) || !read_code_of(pci, "vendor", &vendor) ||
+	    !read_code_of(pci, "device", &device) || vendor != EMBENG_PCI_VENDOR ||
+	    !is_generation(device))
 		return 0;
 	return add_function(list, NULL, pci);
 }

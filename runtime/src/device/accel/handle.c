@@ -39,7 +39,7 @@ static void accel_describe(struct device *d)
 	struct embeng_device_info *info = &d->info;
 
 	if (!*info->description)
-		accel_system->describe(info->description, sizeof(info->description));
+		accel_system->describe(info->address, info->description, sizeof(info->description));
 }
 
 static int accel_share(struct device *d)

@@ -165,7 +165,7 @@ int accel_info(const struct name *name, struct embeng_device_info *info)
 	ret = ret ? ret : accel_choose_path(a, name->path, &facts);
 	*info = a->device.info;
 	if (ret != -ENOENT)
-		accel_system->describe(info->description, sizeof(info->description));
+		accel_system->describe(info->address, info->description, sizeof(info->description));
 	accel_close(&a->device);
 	return ret;
 }
@@ -191,7 +191,7 @@ static int list_one(void *arg, const struct accel_function *function)
 			 error.text);
 	}
 	info = a->device.info;
-	accel_system->describe(info.description, sizeof(info.description));
+	accel_system->describe(info.address, info.description, sizeof(info.description));
 	accel_close(&a->device);
 	return listing->fn(listing->arg, &info);
 }

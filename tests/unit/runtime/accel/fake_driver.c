@@ -210,8 +210,9 @@ static int fake_each(bool orphans, accel_each_fn fn, void *arg)
 	return ret;
 }
 
-static void fake_describe(char *text, size_t size)
+static void fake_describe(const char *address, char *text, size_t size)
 {
+	ck_assert_uint_eq(strlen(address), *address ? strlen("pci:" FAKE_ADDRESS) : 0);
 	strncpy(text, "Embeng model engine", size);
 }
 

@@ -11,7 +11,7 @@
 #include "runtime/src/device/accel/accel.h"
 #include "session_help.h"
 
-static const char *vendor, *model;
+static const char *vendor, *model, *device;
 static char asked[64];
 static int open_objects;
 static bool has_database;
@@ -64,11 +64,33 @@ const char *udev_list_entry_get_value(struct udev_list_entry *entry)
 	return (const char *)entry;
 }
 
+struct udev_device *udev_device_new_from_subsystem_sysname(struct udev *udev, const char *subsystem,
+							   const char *sysname)
+{
+	ck_assert_ptr_nonnull(udev);
+	ck_assert_str_eq(subsystem, "pci");
+	ck_assert_str_eq(sysname, "0000:01:00.0");
+	open_objects += !!device;
+	return (struct udev_device *)device;
+}
+
+struct udev_device *udev_device_unref(struct udev_device *udev_device)
+{
+	open_objects -= !!udev_device;
+	return NULL;
+}
+
+const char *udev_device_get_sysattr_value(struct udev_device *udev_device, const char *attribute)
+{
+	ck_assert_str_eq(attribute, "device");
+	return (const char *)udev_device;
+}
+
 static void expect_words(const char *words)
 {
 	char text[128] = "nothing was written";
 
-	accel_words(text, sizeof(text));
+	accel_words("pci:0000:01:00.0", text, sizeof(text));
 	ck_assert_str_eq(text, words);
 	ck_assert_int_eq(open_objects, 0);
 }
@@ -87,8 +109,20 @@ START_TEST(words_of_the_database)
 }
 END_TEST
 
+START_TEST(words_of_another_generation)
+{
+	has_database = true;
+	device = "0x0002";
+	expect_words("Device 0eb0:0002");
+	vendor = "Embeng";
+	expect_words("Embeng Device 0002");
+	ck_assert_str_eq(asked, "pci:v00000EB0d00000002sv");
+}
+END_TEST
+
 START_TEST(words_without_a_database)
 {
+	device = NULL;
 	has_database = false;
 	vendor = "Embeng";
 	expect_words("Device 0eb0:0001");
@@ -102,10 +136,10 @@ START_TEST(words_that_do_not_fit_are_cut)
 	has_database = true;
 	vendor = "Embeng";
 	model = "Model Engine";
-	accel_words(text, sizeof(text));
+	accel_words("pci:0000:01:00.0", text, sizeof(text));
 	ck_assert_str_eq(text, "Embeng ");
 }
 END_TEST
 
-RUN_SUITE("accel_words", words_of_the_database, words_without_a_database,
-	  words_that_do_not_fit_are_cut)
+RUN_SUITE("accel_words", words_of_the_database, words_of_another_generation,
+	  words_without_a_database, words_that_do_not_fit_are_cut)
