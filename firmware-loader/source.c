@@ -48,10 +48,9 @@ static const struct {
 	const char *name;
 	__u32 bit;
 } capabilities[] = {
-	{"mapped_queues", EMBENG_CAP_MAPPED_QUEUES}, {"pipelining", EMBENG_CAP_PIPELINING},
-	{"programs", EMBENG_CAP_PROGRAMS},	     {"statistics", EMBENG_CAP_STATISTICS},
-	{"minibatching", EMBENG_CAP_MINIBATCHING},   {"quantization", EMBENG_CAP_QUANTIZATION},
-	{"partitioned", EMBENG_CAP_PARTITIONED},
+#define CAPABILITY(name, key, words) {key, EMBENG_CAP_##name},
+	EMBENG_CAP_TABLE(CAPABILITY)
+#undef CAPABILITY
 };
 
 int fw_source_fail(struct fw_source *s, const char *format, ...)

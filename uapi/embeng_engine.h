@@ -1513,6 +1513,23 @@ struct embeng_record_name {
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
 
 /**
+ * EMBENG_CAP_TABLE - every capability, in words
+ *
+ * X(name, key, words). The source of a firmware image switches a capability on by its key; one
+ * with an empty key does not depend on the image.
+ */
+#define EMBENG_CAP_TABLE(X)                                    \
+	X(MAPPED_QUEUES, "mapped_queues", "mapped queues")     \
+	X(VALIDATED_QUEUES, "", "validated queues")            \
+	X(PIPELINING, "pipelining", "pipelining")              \
+	X(PROGRAMS, "programs", "optimizer programs")          \
+	X(STATISTICS, "statistics", "statistics")              \
+	X(MINIBATCHING, "minibatching", "minibatching")        \
+	X(QUANTIZATION, "quantization", "quantization")        \
+	X(PARTITIONED, "partitioned", "partitioned CSR")       \
+	X(SIGNATURE_UNCHECKED, "", "firmware signature unchecked")
+
+/**
  * struct embeng_caps - capabilities of a device
  * @interface_major: EMBENG_INTERFACE_MAJOR that the device speaks
  * @interface_minor: EMBENG_INTERFACE_MINOR that the device speaks

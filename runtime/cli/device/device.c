@@ -17,15 +17,9 @@ static const struct {
 	uint32_t bit;
 	const char *name;
 } capabilities[] = {
-	{EMBENG_CAP_MAPPED_QUEUES, "mapped queues"},
-	{EMBENG_CAP_VALIDATED_QUEUES, "validated queues"},
-	{EMBENG_CAP_PIPELINING, "pipelining"},
-	{EMBENG_CAP_PROGRAMS, "optimizer programs"},
-	{EMBENG_CAP_STATISTICS, "statistics"},
-	{EMBENG_CAP_MINIBATCHING, "minibatching"},
-	{EMBENG_CAP_QUANTIZATION, "quantization"},
-	{EMBENG_CAP_PARTITIONED, "partitioned CSR"},
-	{EMBENG_CAP_SIGNATURE_UNCHECKED, "firmware signature unchecked"},
+#define CAPABILITY(name, key, words) {EMBENG_CAP_##name, words},
+	EMBENG_CAP_TABLE(CAPABILITY)
+#undef CAPABILITY
 };
 
 const char device_hint[] = "`embeng list` shows the devices";
