@@ -26,7 +26,7 @@ static bool is_plain_name(const char *name)
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
 		return false;
 	for (; *name; name++) {
-		if (*name < ' ' || *name == 0x7f)
+		if (*name < ' ' || (unsigned char)*name >= 0x7f)
 			return false;
 	}
 	return true;

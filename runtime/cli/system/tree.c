@@ -173,6 +173,23 @@ ssize_t tree_bytes(struct tree *tree, const char *path, void *data, size_t size)
 	return got;
 }
 
+ssize_t tree_end(struct tree *tree, const char *path, void *data, size_t size)
+{
+	int fd = open_tree_file(tree, path);
+	ssize_t got = -EINVAL;
+	struct stat stat;
+
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &stat) &&
+	    lseek(fd, stat.st_size > (off_t)size ? stat.st_size - (off_t)size : 0, SEEK_SET) >= 0)
+		got = read_tree_file(fd, data, size);
+	close(fd);
+	if (got >= 0)
+		record_file(tree, path, data, (size_t)got);
+	return got;
+}
+
 static void clean_text(char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -186,17 +203,20 @@ static void clean_text(char *text, size_t length)
 
 char *tree_text(struct tree *tree, const char *path, size_t most)
 {
-	char *text = malloc(most + 2), *fitting;
-	ssize_t got;
+	int fd = open_tree_file(tree, path);
+	char *text = fd < 0 ? NULL : malloc(most + 2), *fitting;
+	ssize_t got = fd < 0 ? fd : -ENOMEM;
 
-	if (!text)
-		return NULL;
-	got = tree_bytes(tree, path, text, most + 1);
+	if (text)
+		got = read_tree_file(fd, text, most + 1);
+	if (fd >= 0)
+		close(fd);
 	if (got < 0 || (size_t)got > most) {
 		free(text);
 		errno = got < 0 ? (int)-got : EFBIG;
 		return NULL;
 	}
+	record_file(tree, path, text, (size_t)got);
 	clean_text(text, (size_t)got);
 	fitting = realloc(text, (size_t)got + 1);
 	return fitting ? fitting : text;

@@ -61,6 +61,9 @@ enum tree_kind tree_kind(struct tree *tree, const char *path);
  */
 ssize_t tree_bytes(struct tree *tree, const char *path, void *data, size_t size);
 
+/* Reads the end of a file of a file system on disk, as tree_bytes() reads the beginning. */
+ssize_t tree_end(struct tree *tree, const char *path, void *data, size_t size);
+
 /**
  * tree_text() - read a file of several lines
  * @most: most bytes that it may have
