@@ -27,35 +27,51 @@
 #include <unistd.h>
 
 #define PATH_MOST 4096
+/* No machine has so many groups in each other, or mounts of them; files of another may say anything. */
+#define DEPTH_MOST 128
+#define MOUNTS_MOST 64
 
 /* A call of host_limits_read(): where it reads, what it found, and what kept it from reading. */
 struct look {
-	const char *root;
+	host_read_fn read;
+	void *arg;
 	struct host_limits *out;
 	uint64_t swap;	   /* the machine has so much */
 	uint64_t resident; /* memory of this process that only swap could take */
 	int error;
 };
 
-/* A whole file as text, to be freed; NULL if it is empty or cannot be read. */
-static char *read_proc_text(struct look *look, const char *path)
+/* A whole file below the folder @arg as text. */
+static char *read_root_text(void *arg, const char *path)
 {
 	char name[PATH_MOST], *text = NULL;
 	size_t room = 0;
 	FILE *f;
 
-	if (snprintf(name, sizeof(name), "%s%s", look->root, path) >= (int)sizeof(name))
-		return NULL;
 	errno = 0;
+	if (snprintf(name, sizeof(name), "%s%s", (const char *)arg, path) >= (int)sizeof(name))
+		return NULL;
 	f = fopen(name, "re");
 	if (f && getdelim(&text, &room, '\0', f) < 0) {
 		free(text);
 		text = NULL;
 	}
+	if (f) {
+		int error = errno;
+
+		fclose(f);
+		errno = error;
+	}
+	return text;
+}
+
+/* A whole file as text, to be freed; NULL if it is empty or cannot be read. */
+static char *read_proc_text(struct look *look, const char *path)
+{
+	char *text = look->read(look->arg, path);
+
 	if (!text && (errno == ENOMEM || errno == EMFILE || errno == ENFILE))
 		look->error = -errno;
-	if (f)
-		fclose(f);
 	return text;
 }
 
@@ -233,7 +249,7 @@ static void take_groups(struct look *look, char *group, size_t mount, bool memor
 {
 	char *slash;
 
-	for (;;) {
+	for (int depth = 0; depth < DEPTH_MOST; depth++) {
 		if (memory)
 			take_memory_group(look, group, version);
 		else
@@ -330,20 +346,24 @@ static bool read_mount(const char *line, struct mount *m)
 	return true;
 }
 
-static void take_mount(struct look *look, const char *cgroup, const struct mount *m)
+/* Return: whether it is a mount of control groups. */
+static bool take_mount(struct look *look, const char *cgroup, const struct mount *m)
 {
 	static const char *const controllers[] = {"memory", "cpu"};
 	const bool second = !strcmp(m->type, "cgroup2");
 	char path[PATH_MOST], group[2 * PATH_MOST];
 
+	if (!second && strcmp(m->type, "cgroup"))
+		return false;
 	for (int i = 0; i < 2; i++) {
-		if (!second && (strcmp(m->type, "cgroup") || !has_word(m->options, controllers[i])))
+		if (!second && !has_word(m->options, controllers[i]))
 			continue;
 		if (!find_group(cgroup, second ? "" : controllers[i], path))
 			continue;
 		snprintf(group, sizeof(group), "%s%s", m->point, below_mount(path, m->top));
 		take_groups(look, group, strlen(m->point), i == 0, &versions[second]);
 	}
+	return true;
 }
 
 static void take_all_groups(struct look *look)
@@ -351,12 +371,13 @@ static void take_all_groups(struct look *look)
 	char *cgroup = read_proc_text(look, "/proc/self/cgroup");
 	char *mounts = read_proc_text(look, "/proc/self/mountinfo"), *rest = mounts, *line;
 	struct mount *m = malloc(sizeof(*m));
+	int taken = 0;
 
 	if (!m)
 		look->error = -ENOMEM;
-	while (m && cgroup && rest && (line = strsep(&rest, "\n"))) {
+	while (m && cgroup && rest && taken < MOUNTS_MOST && (line = strsep(&rest, "\n"))) {
 		if (read_mount(line, m))
-			take_mount(look, cgroup, m);
+			taken += take_mount(look, cgroup, m);
 	}
 	free(m);
 	free(mounts);
@@ -429,14 +450,19 @@ static uint32_t count_allowed_cores(void)
 	return count > 0 ? (uint32_t)count : 1;
 }
 
-int host_limits_read(const char *root, struct host_limits *out)
+int host_limits_read_by(host_read_fn read, void *arg, uint32_t allowed, struct host_limits *out)
 {
-	struct look look = {.root = root, .out = out};
+	struct look look = {.read = read, .arg = arg, .out = out};
 
 	take_machine(&look);
-	out->cores = out->allowed = count_allowed_cores();
+	out->cores = out->allowed = allowed;
 	take_all_groups(&look);
 	take_process(&look);
 	lower_to(&out->available, out->memory);
 	return look.error;
+}
+
+int host_limits_read(const char *root, struct host_limits *out)
+{
+	return host_limits_read_by(read_root_text, (void *)root, count_allowed_cores(), out);
 }

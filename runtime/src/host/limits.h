@@ -46,4 +46,18 @@ struct host_limits {
  */
 int host_limits_read(const char *root, struct host_limits *out);
 
+/* Reads a file of the machine as text, to be freed; NULL with errno set if it cannot be read. */
+typedef char *(*host_read_fn)(void *arg, const char *path);
+
+/**
+ * host_limits_read_by() - read what a process of a machine may use, by a function of the caller
+ * @read: reads files of /proc/self and of control groups; called with @arg
+ * @allowed: processors of the process's affinity, at least 1
+ *
+ * This is for the files of another machine, which may have been made to harm who reads them.
+ *
+ * Return: as host_limits_read().
+ */
+int host_limits_read_by(host_read_fn read, void *arg, uint32_t allowed, struct host_limits *out);
+
 #endif
