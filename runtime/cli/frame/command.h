@@ -42,6 +42,7 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_regs(int argc, char **argv);
 int cmd_reset(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
