@@ -140,6 +140,7 @@ BASE = {
     PCI + "/driver": Link("../../../../bus/pci/drivers/embeng"),
     PCI + "/iommu_group": Link("../../../../kernel/iommu_groups/7"),
     PCI + "/accel/accel0/dev": "261:0\n",
+    PCI + "/firmware_version": "0.2.0.0\n",
     PCI + "/firmware_image": "embeng/embeng.fw\n",
     PCI + "/firmware_refused": "none\n",
     PCI + "/firmware_minimum": "0.1.0.0\n",
@@ -158,8 +159,8 @@ BASE = {
 
 # Attributes of the driver, which go with it.
 BOUND = [path for path in BASE if path.startswith(PCI + "/") and path[len(PCI) + 1:].split("/")[0] in
-         ("driver", "accel", "firmware_image", "firmware_refused", "firmware_minimum",
-          "readings_age_ms", "resets", "counters", "hwmon")] + [NODE]
+         ("driver", "accel", "firmware_version", "firmware_image", "firmware_refused",
+          "firmware_minimum", "readings_age_ms", "resets", "counters", "hwmon")] + [NODE]
 UNBOUND = {path: None for path in BOUND}
 UNLOADED = {**UNBOUND, "/sys/module/embeng/initstate": None, "/sys/module/embeng": None,
             DRIVER + "/refusals": None}
@@ -295,6 +296,10 @@ CASES = [
       "/sys/bus/pci/devices/0000:01:00.1/driver": Link("../drivers/vfio-pci")},
      {"iommu-group": P}, 5, "0000:01:00.1"),
     ("wedged", {PCI + "/resets/wedged": "1\n"}, {"wedged": P}, 7, "did not come back"),
+    ("wedged, since its firmware was refused",
+     {PCI + "/resets/wedged": "1\n", PCI + "/firmware_version": "0.0.0.0\n",
+      PCI + "/firmware_refused": "error 11, byte 384, self-test 2: a self-test failed\n"},
+     {"firmware-refused": P, "wedged": P}, 10, "no image is booted"),
     ("readings of a minute ago", {PCI + "/readings_age_ms": "60000\n"}, {"readings": W}, 0, "60 s"),
     ("it hung", {PCI + "/resets/engines": "3\n"}, {"hung": W}, 0, "the engine 3 times"),
     ("it hung and left a dump", {PCI + "/resets/queues": "1\n", PCI + "/devcoredump":

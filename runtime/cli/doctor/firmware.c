@@ -103,12 +103,13 @@ static bool read_refusal(const struct machine *m, const struct function *device,
 /**
  * struct refused - why an image was refused
  * @error: enum embeng_boot_error
+ * @bound: the driver is bound to the device
  * @runs: the device runs another image meanwhile
  * @words: the driver's words
  */
 struct refused {
 	int error;
-	bool runs;
+	bool bound, runs;
 	char words[256];
 };
 
@@ -120,6 +121,15 @@ static bool runs_recovery(const struct machine *m, const struct function *device
 	       !strcmp(image, RECOVERY);
 }
 
+/* A device that was given up after a reset has its attributes, and runs nothing. */
+static bool runs_anything(const struct machine *m, const struct function *device)
+{
+	char version[64];
+
+	return read_device_line(m, device, "firmware_version", version, sizeof(version)) &&
+	       strcmp(version, "0.0.0.0");
+}
+
 /*
  * Finds the refusal of a device. One that led to the recovery image is left to the check
  * firmware-fallback.
@@ -129,13 +139,15 @@ static bool find_refused(const struct machine *m, const struct function *device,
 {
 	const char *error;
 
-	refused->runs = !strcmp(device->driver, "embeng");
-	if (refused->runs &&
-	    (runs_recovery(m, device) || !read_device_line(m, device, "firmware_refused",
-							   refused->words, sizeof(refused->words))))
+	refused->bound = !strcmp(device->driver, "embeng");
+	refused->runs = refused->bound && runs_anything(m, device);
+	if (refused->runs && runs_recovery(m, device))
 		return false;
-	if (!refused->runs && (!read_refusal(m, device, refused->words, sizeof(refused->words)) ||
-			       strncmp(refused->words, "firmware ", 9)))
+	if (refused->bound && !read_device_line(m, device, "firmware_refused", refused->words,
+						sizeof(refused->words)))
+		return false;
+	if (!refused->bound && (!read_refusal(m, device, refused->words, sizeof(refused->words)) ||
+				strncmp(refused->words, "firmware ", 9)))
 		return false;
 	error = strstr(refused->words, "error ");
 	refused->error = error ? atoi(error + 6) : 0;
@@ -155,6 +167,8 @@ static void report_refused(const struct refused *refused, struct finding *f)
 		found_warning(f, "an image was refused, and another runs: %.250s", refused->words);
 	else
 		found_problem(f, CLI_FIRMWARE, "no image is booted: %.250s", refused->words);
+	/* The attributes of a device that is bound are there to be looked at. */
+	f->stops &= !refused->bound;
 }
 
 void check_driver_probe(const struct machine *m, const struct function *device, struct finding *f)
