@@ -65,6 +65,10 @@ TARGETS = {
         "runtime/examples/item2vec/look.c", "runtime/examples/item2vec/ratings.c",
         "runtime/examples/item2vec/record.c", "runtime/examples/item2vec/sniff.c",
         "runtime/examples/item2vec/source.c"]),
+    "doctor": Target(1500, [
+        "runtime/cli/doctor/[bn]*.c", "runtime/cli/doctor/driver*.c",
+        "runtime/cli/doctor/firmware.c", "runtime/cli/doctor/h*.c", "runtime/cli/doctor/limits.c",
+        "runtime/cli/doctor/machine.c", "runtime/cli/doctor/platform.c"], 2048),
     "firmware": Target(30000, [
         "engine/control/firmware.c", "engine/control/boot.c", "engine/control/signature.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),

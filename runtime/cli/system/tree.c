@@ -263,6 +263,9 @@ int tree_link(struct tree *tree, const char *path, char *name, size_t size)
 	target[got] = '\0';
 	record_link(tree, path, target);
 	clean_text(target, (size_t)got);
+	/* A name is put into sentences, as a line is. */
+	for (char *c = target; *c; c++)
+		*c = *c < ' ' ? '?' : *c;
 	last = strrchr(target, '/');
 	last = last ? last + 1 : target;
 	if (strlen(last) >= size)

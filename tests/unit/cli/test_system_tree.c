@@ -149,6 +149,9 @@ START_TEST(links_stay_inside)
 	ck_assert_int_eq(tree_kind(tree, "/sys/loop"), TREE_NOTHING);
 	ck_assert_int_eq(tree_link(tree, "/sys/absolute", name, sizeof(name)), 0);
 	ck_assert_str_eq(name, "inside");
+	put_link("/sys/lines", "a/b\nc\x1b");
+	ck_assert_int_eq(tree_link(tree, "/sys/lines", name, sizeof(name)), 0);
+	ck_assert_str_eq(name, "b?c?");
 	ck_assert_int_eq(tree_link(tree, "/etc/inside", name, sizeof(name)), -EINVAL);
 	ck_assert_int_eq(tree_link(tree, "/sys/none", name, sizeof(name)), -ENOENT);
 	ck_assert_int_eq(tree_link(tree, "/sys/absolute", name, 6), -ENAMETOOLONG);
