@@ -202,7 +202,7 @@ CASES = [
     ("a large BAR below 4 GiB",
      {PCI + "/resource": bars(doorbells=3 * GIB, size=256 << 20)}, {"bars-place": W}, 0, "256 MiB"),
     ("a small BAR below 4 GiB", {PCI + "/resource": bars(doorbells=3 * GIB)}, {}, 0, ""),
-    ("without power", {PCI + "/power_state": "D3cold\n", **UNBOUND}, {"power": P}, 7, "D3cold"),
+    ("without power", {PCI + "/power_state": "D3cold\n", PCI + "/config": b"\xff" * 64, **UNBOUND}, {"power": P}, 7, "D3cold"),
     ("asleep", {PCI + "/power_state": "D3hot\n"}, {"power": W}, 0, "D3hot"),
     ("a power state that does not change", {PCI + "/power/runtime_status": "error\n", **UNBOUND},
      {"power": P}, 7, "could not change"),

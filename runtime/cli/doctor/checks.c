@@ -2,7 +2,8 @@
 /*
  * The table of checks, in their order: from the bus to the driver, its firmware, the device's state,
  * the node, what the process and the machine allow, and one lookup at the end. A check is not made
- * if one that it needs found a problem, because it would only name the same cause again.
+ * if one that it needs found a problem, because it would only name the same cause again. Reading
+ * config space wakes a function, so that its power state is looked at first.
  */
 #include "checks.h"
 
@@ -13,7 +14,10 @@ const struct check checks[] = {
 	{"ids", "function", false,
 	 "The driver binds only to functions whose ids it knows, so no other gets a node.",
 	 check_ids},
-	{"answers", "function ids", true,
+	{"power", "function ids", true,
+	 "A function without power answers nothing, and one in D3hot has no registers.",
+	 check_power},
+	{"answers", "function ids power", true,
 	 "A function that reads as all ones has left the bus, and no call reaches it.",
 	 check_answers},
 	{"bars", "answers", true,
@@ -27,9 +31,6 @@ const struct check checks[] = {
 	 "Functions of one group share the IOMMU's tables, so that no driver binds to one of them "
 	 "while a virtual machine has another.",
 	 check_iommu_group},
-	{"power", "answers", true,
-	 "A function without power answers nothing, and one in D3hot has no registers.",
-	 check_power},
 	{"kernel", "function ids", false,
 	 "The driver needs Linux 6.12 to 7.3 with the accel subsystem (CONFIG_DRM_ACCEL).",
 	 check_kernel},
@@ -61,7 +62,7 @@ const struct check checks[] = {
 	 "A device whose image is refused boots nothing and gets no node.", check_firmware_refused},
 	{"driver-bound",
 	 "driver-loaded answers bars driver-probe firmware-old firmware-signature firmware-refused "
-	 "iommu-group power",
+	 "iommu-group",
 	 true, "A device gets its node when the driver is bound to it.", check_driver_bound},
 	{"firmware-fallback", "driver-bound", true,
 	 "The recovery image runs because the installed one is missing or refused; it may be "
