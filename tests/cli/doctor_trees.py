@@ -11,6 +11,7 @@ somebody made to harm who reads them.
 """
 import json
 import os
+import pty
 import re
 import shutil
 import struct
@@ -491,6 +492,79 @@ def try_record(tester):
                       else [str(done.returncode), done.stderr.decode()])
 
 
+def try_text(tester):
+    """A person is shown a line for each check, and below them why the bad ones matter."""
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, {PCI + "/resets/wedged": "1\n", **node("0666")})
+        lines = tester.run("--root", root).stdout.decode().splitlines()
+        wanted = [f"PROBLEM  wedged              {ADDRESS}: it is wedged: it did not come back from "
+                  "a reset",
+                  f"warning  node-mode           {ADDRESS}: {NODE} is of the group render, mode 0666"]
+        faults = [f"no line '{line}' at both places" for line in wanted if lines.count(line) != 2]
+        faults += [f"{line} has no reason below it" for line in wanted
+                   if not lines[len(lines) - lines[::-1].index(line)].startswith("  why  ")]
+        if lines[-1] != "1 problem, 1 warning, 35 ok, 2 not checked":
+            faults.append(lines[-1])
+        tester.report("text for people", faults)
+        verbose = tester.run("--root", root, "-v").stdout.decode().splitlines()
+        tester.report("-v shows what was not checked",
+                      [] if any(line.startswith("-        lookup ") for line in verbose) and
+                      not any(line.startswith("-        lookup ") for line in lines) else verbose)
+
+
+def run_on_terminal(tester, environment, *arguments):
+    """Runs the command with a terminal as its output, and returns the bytes that it writes."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([tester.embeng, "doctor", *arguments], stdout=theirs,
+                          env={**tester.environment, **environment}):
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other side is closed
+                piece = b""
+            if not piece:
+                os.close(ours)
+                return written
+            written += piece
+
+
+def try_colors(tester):
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, {PCI + "/resets/wedged": "1\n"})
+        tester.environment.pop("NO_COLOR", None)
+        written = run_on_terminal(tester, {"TERM": "xterm"}, "--root", root)
+        tester.report("a terminal gets colours",
+                      [] if b"\x1b[31mPROBLEM\x1b[0m  wedged" in written else [str(written)])
+        for environment in ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}):
+            written = run_on_terminal(tester, environment, "--root", root)
+            tester.report(f"but not with {environment}",
+                          [] if b"PROBLEM  wedged" in written and b"\x1b" not in written
+                          else [str(written)])
+
+
+def try_usage(tester):
+    for arguments, words in ((["x"], "'x'"), (["--root", "/nowhere/at/all"], "/nowhere/at/all"),
+                             (["--root", "/dev/null"], "/dev/null")):
+        done = tester.run(*arguments, "--json")
+        document = json.loads(done.stdout)
+        tester.report(f"refused: {' '.join(arguments)}",
+                      [] if done.returncode == 2 and document["schema"] == "embeng.doctor/1" and
+                      document["error"]["code"] == 2 and words in document["error"]["message"]
+                      else [str(done)])
+
+
+def try_soft(tester):
+    """The soft device of this machine gives the right sums; nothing else is asked of it."""
+    done = tester.run("-d", "soft:cores=2", "--json")
+    rows = {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+    tester.report("a lookup on the soft device",
+                  [] if done.returncode == 0 and rows["lookup"]["verdict"] == "ok" and
+                  "soft:cores=2" in rows["lookup"]["seen"] and
+                  rows["node"]["stopped_by"] == "function" else [str(rows)])
+
+
 def harm_large(root):
     """Each file is a gigabyte, most of which is a hole."""
     for folder, _, names in os.walk(root):
@@ -593,6 +667,10 @@ def main():
     try_well(tester)
     try_devices(tester)
     try_record(tester)
+    try_text(tester)
+    try_colors(tester)
+    try_usage(tester)
+    try_soft(tester)
     for name, harm in HARMS:
         try_harm(tester, name, harm)
     print(f"1..{tester.number}")

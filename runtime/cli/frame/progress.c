@@ -14,11 +14,13 @@
 
 #define SHOW_EVERY_NS 100000000u
 
+/* The command's stdout is a stream of its own, which has no descriptor: see sink.c. */
 static bool is_terminal(FILE *stream)
 {
+	int fd = stream == stdout ? STDOUT_FILENO : fileno(stream);
 	const char *term = secure_getenv("TERM");
 
-	return isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+	return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
 static uint64_t read_clock_ns(void)
