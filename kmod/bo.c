@@ -15,6 +15,7 @@
 #include <linux/cleanup.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
@@ -188,6 +189,31 @@ struct embeng_bo *embeng_bo_charge(struct embeng_context *ctx, u64 size)
 	kref_get(&ctx->ref);
 	bo->payer = ctx;
 	return bo;
+}
+
+/**
+ * embeng_bo_read() - read bytes of a buffer that the driver made
+ * @bo: buffer
+ * @offset: first byte
+ * @to: where they go
+ * @length: number of bytes, which lie inside of the buffer
+ *
+ * Return: 0, or -EOPNOTSUPP for a buffer that was pinned or imported: others own such memory, and
+ * it may not be looked at without their consent.
+ */
+int embeng_bo_read(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
+{
+	u64 done, part;
+
+	if (!bo->pages || bo->pinned_by)
+		return -EOPNOTSUPP;
+	for (done = 0; done < length; done += part) {
+		u64 at = offset + done;
+
+		part = min(length - done, PAGE_SIZE - offset_in_page(at));
+		memcpy_from_page(to + done, bo->pages[at >> PAGE_SHIFT], offset_in_page(at), part);
+	}
+	return 0;
 }
 
 /**

@@ -43,6 +43,7 @@ struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size);
 struct embeng_bo *embeng_bo_charge(struct embeng_context *ctx, u64 size);
 struct embeng_bo *embeng_bo_make(struct embeng_context *ctx, u64 size);
 int embeng_bo_check_pages(u64 pages);
+int embeng_bo_read(const struct embeng_bo *bo, u64 offset, void *to, u64 length);
 void embeng_bo_reached(struct embeng_bo *bo);
 void embeng_bo_release_all(struct embeng_device *ed);
 int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -217,6 +217,8 @@ int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation);
 struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embeng_mem *mem,
 				   u64 *offset);
+int embeng_region_read(struct embeng_context *ctx, const struct embeng_mem *mem, u64 at, void *to,
+		       u64 size);
 bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation);
 void embeng_region_release_all(struct embeng_context *ctx);
 int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -13,28 +13,11 @@
  * lock.
  */
 #include <linux/cleanup.h>
-#include <linux/highmem.h>
 #include <linux/overflow.h>
 
 #include "context.h"
 
 #define BYTES_MAX (EMBENG_FENCE_POINTS_MAX * sizeof(struct embeng_fence_point))
-
-/* Only pages that the driver made may be read without their owner's consent. */
-static int read_bo_bytes(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
-{
-	u64 done, part;
-
-	if (!bo->pages || bo->pinned_by)
-		return -EOPNOTSUPP;
-	for (done = 0; done < length; done += part) {
-		u64 at = offset + done;
-
-		part = min(length - done, PAGE_SIZE - offset_in_page(at));
-		memcpy_from_page(to + done, bo->pages[at >> PAGE_SHIFT], offset_in_page(at), part);
-	}
-	return 0;
-}
 
 static int read_fence_points(struct embeng_context *ctx, const struct embeng_mem *mem,
 			     struct embeng_fence_point *points)
@@ -46,7 +29,7 @@ static int read_fence_points(struct embeng_context *ctx, const struct embeng_mem
 	bo = embeng_region_bo(ctx, mem, &offset);
 	if (!bo)
 		return -ENOENT;
-	ret = read_bo_bytes(bo, offset, points, mem->length);
+	ret = embeng_bo_read(bo, offset, points, mem->length);
 	drm_gem_object_put(&bo->base);
 	return ret;
 }

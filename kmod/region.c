@@ -290,6 +290,36 @@ struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embe
 }
 
 /**
+ * embeng_region_read() - read bytes of a piece of memory that the driver made
+ * @ctx: context
+ * @mem: key, offset and length of the piece
+ * @at: first byte to read, in the piece
+ * @to: where the bytes go
+ * @size: number of bytes, a few hundred at most
+ *
+ * No reference to the buffer is taken, so that this may be called inside of locks that the end of a
+ * buffer takes.
+ *
+ * Return: 0; -ERANGE if the bytes are not inside of the piece; -ENOENT if the piece is not inside
+ * of a region; -EOPNOTSUPP if the memory is another's, see embeng_bo_read().
+ */
+int embeng_region_read(struct embeng_context *ctx, const struct embeng_mem *mem, u64 at, void *to,
+		       u64 size)
+{
+	struct embeng_binding *b;
+	int ret = -ENOENT;
+
+	if (at > mem->length || size > mem->length - at)
+		return -ERANGE;
+	xa_lock(&ctx->regions);
+	b = find_binding(ctx, mem->index, mem->generation);
+	if (b && mem->offset <= b->length && mem->length <= b->length - mem->offset)
+		ret = embeng_bo_read(b->bo, b->offset + mem->offset + at, to, size);
+	xa_unlock(&ctx->regions);
+	return ret;
+}
+
+/**
  * embeng_region_unbind() - end a region
  * @ctx: context, under its lock
  * @index: index of the key

@@ -12,6 +12,8 @@
 
 struct drm_device;
 struct drm_file;
+struct drm_printer;
+struct embeng_cmd;
 struct embeng_context;
 struct embeng_device;
 
@@ -107,6 +109,11 @@ void embeng_watchdog_interrupt(struct embeng_device *ed);
 
 /* reset_dump.c */
 void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang, bool claim);
+
+/* reset_dump_model.c: what a dump has of a program's buffers */
+void embeng_dump_model(struct embeng_context *ctx, struct drm_printer *p);
+void embeng_dump_descriptor(struct embeng_context *ctx, const struct embeng_cmd *cmd,
+			    struct drm_printer *p);
 const char *embeng_cause_word(u32 cause);
 const char *embeng_rung_word(u32 rung);
 

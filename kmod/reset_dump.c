@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The dump of a hang, kept as a devcoredump to be read later: text, about one device at one
- * moment. It has registers, contexts, queues, and the last commands and completions of validated
- * queues; what stands in the ring of a mapped queue is its program's word. Commands name
- * memory by key, and say which row or id was at fault; the contents of that memory, be it ids,
- * weights, gradients or rows, are never in it.
+ * moment. It has registers, contexts with the tables of their models, queues, and the last commands
+ * and completions of validated queues; what stands in the ring of a mapped queue is its program's
+ * word. Commands name memory by key, and say which row or id was at fault; the contents of that
+ * memory, be it ids, weights, gradients or rows, are never in it.
  *
  * It is written under reset_lock, held by the rung that is about to be taken, with contexts_lock
  * and map_lock inside. The text is made twice, to learn its length and to fill it; from then on it
@@ -94,8 +94,11 @@ static void print_rings(const struct embeng_queue *q, u32 head, u32 cq_tail, str
 	u32 waiting = min(q->last_tail - head, LAST), before = min(head - q->sq_begin, LAST);
 	u32 i;
 
-	for (i = head - before; i != head + waiting; i++)
+	for (i = head - before; i != head + waiting; i++) {
 		print_command(q, i, p);
+		if (q->at_fault && i == q->fault_index)
+			embeng_dump_descriptor(q->context, embeng_queue_slot(q, i), p);
+	}
 	for (i = cq_tail - min(cq_tail - q->cq_begin, LAST); i != cq_tail; i++)
 		print_completion(q, i, p);
 }
@@ -135,6 +138,7 @@ static void print_contexts(struct embeng_device *ed, struct drm_printer *p)
 		drm_printf(p, "context %u program %s regions %u events %lld\n",
 			   ctx->number, embeng_program_text(ctx).text, ctx->region_count,
 			   atomic64_read(&ctx->events));
+		embeng_dump_model(ctx, p);
 		guard(mutex)(&ctx->map_lock);
 		xa_for_each(&ctx->queues, number, q) {
 			if (!q->destroyed)
