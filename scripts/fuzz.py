@@ -69,6 +69,12 @@ TARGETS = {
         "runtime/cli/doctor/[bn]*.c", "runtime/cli/doctor/driver*.c",
         "runtime/cli/doctor/firmware.c", "runtime/cli/doctor/h*.c", "runtime/cli/doctor/limits.c",
         "runtime/cli/doctor/machine.c", "runtime/cli/doctor/platform.c"], 2048),
+    "decode": Target(4000, [
+        "runtime/cli/decode/blob.c", "runtime/cli/decode/command.c",
+        "runtime/cli/decode/descriptor.c", "runtime/cli/decode/dump*.c",
+        "runtime/cli/decode/firmware.c", "runtime/cli/decode/line.c",
+        "runtime/cli/decode/registers.c", "runtime/cli/decode/ring.c",
+        "runtime/cli/decode/sheet.c", "runtime/cli/decode/trace.c"], 4096),
     "firmware": Target(30000, [
         "engine/control/firmware.c", "engine/control/boot.c", "engine/control/signature.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),
