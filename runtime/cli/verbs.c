@@ -25,6 +25,7 @@ const struct command commands[] = {
 	{"fw", "pack, inspect, verify or sign a firmware image", cmd_fw},
 	{"bench", "measure a device and the limits of the memory", cmd_bench},
 	{"tune", "measure how rows are best fetched ahead on this machine", cmd_tune},
+	{"report", "put what a helper needs to know into one archive", cmd_report},
 	{"decode", "say in words what a dump, trace, ring or blob holds", cmd_decode},
 	{"conform", "run conformance vectors on a device", cmd_conform},
 };
