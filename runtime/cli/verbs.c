@@ -14,6 +14,7 @@ const struct command commands[] = {
 	{"list", "list all devices, also those that cannot be opened", cmd_list},
 	{"info", "show what a device is and what it can do", cmd_info},
 	{"doctor", "check what keeps a device from being opened or makes it slow", cmd_doctor},
+	{"top", "show what devices do, and for which programs", cmd_top},
 	{"regs", "show the registers of a device", cmd_regs},
 	{"reset", "reset a device", cmd_reset},
 	{"plan", "compute how many bytes a model will need", cmd_plan},

@@ -53,6 +53,7 @@ int cmd_lookup(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_fw(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_decode(int argc, char **argv);

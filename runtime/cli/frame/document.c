@@ -81,11 +81,22 @@ static void write_value(struct json_writer *w, const char *name, struct json_obj
 	}
 }
 
-int document_text(struct json_object *document, char **text, size_t *length)
+static int write_document(struct json_object *document, enum json_style style, char **text,
+			  size_t *length)
 {
 	struct json_writer w;
 
-	json_write_begin(&w, JSON_LINES);
+	json_write_begin(&w, style);
 	write_value(&w, NULL, document);
 	return json_write_end(&w, text, length);
+}
+
+int document_text(struct json_object *document, char **text, size_t *length)
+{
+	return write_document(document, JSON_LINES, text, length);
+}
+
+int document_line(struct json_object *document, char **text, size_t *length)
+{
+	return write_document(document, JSON_SPACED, text, length);
 }

@@ -8,6 +8,9 @@
 /* Return: 0, -ENOMEM, or -EINVAL if a text is not UTF-8. The text ends in a newline. */
 int document_text(struct json_object *document, char **text, size_t *length);
 
+/* document_text() on one line. */
+int document_line(struct json_object *document, char **text, size_t *length);
+
 /* The schema that the document of a failure is to have; NULL: the failure goes to stderr alone. */
 void document_expect(const char *schema);
 

@@ -64,6 +64,23 @@ int json_emit(struct json_object *document)
 	return CLI_OK;
 }
 
+int json_emit_line(struct json_object *document)
+{
+	size_t length;
+	char *text;
+	int err = document_line(document, &text, &length);
+
+	if (err == -ENOMEM)
+		document_no_memory();
+	if (!err) {
+		fwrite(text, 1, length, stdout);
+		free(text);
+		putchar('\n');
+	}
+	json_object_put(document);
+	return output_finish(err ? exit_of_errno(err) : CLI_OK);
+}
+
 struct json_object *json_float(double value)
 {
 	char digits[40];

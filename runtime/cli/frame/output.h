@@ -28,6 +28,12 @@ struct json_object *json_document(const struct output *out);
 /* Prints the document on stdout and frees it. Returns 0; output_finish() reports lost output. */
 int json_emit(struct json_object *document);
 
+/*
+ * json_emit() for one of many documents: it takes one line, and the reader of a pipe has it at once.
+ * Return: 0, or the exit code of an output that takes no more.
+ */
+int json_emit_line(struct json_object *document);
+
 /* Makes a number, or a text "nan", "inf" or "-inf", because JSON has no such numbers. */
 struct json_object *json_float(double value);
 
