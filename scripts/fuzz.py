@@ -93,6 +93,7 @@ TARGETS = {
         "runtime/src/checkpoint/stream_open.c", "runtime/src/checkpoint/stream_read.c",
         "runtime/src/checkpoint/tar.c"], 16384),
     "tensors": Target(100000, ["runtime/cli/tensors/[!s]*.c", "runtime/cli/tensors/safetensors_read.c"], 4096),
+    "top": Target(100000, ["runtime/cli/top/fdinfo.c", "runtime/cli/top/sample.c"], 4096),
     "tpu": Target(400000, [
         "runtime/src/compat/tpu/handle.c", "runtime/src/compat/tpu/import.c",
         "runtime/src/compat/tpu/optimizer.c", "runtime/src/compat/tpu/wire.c"]),
