@@ -45,6 +45,24 @@ enum embeng_place {
 };
 
 /**
+ * enum embeng_usage - counts of what the device did for a context
+ * @EMBENG_USAGE_BUSY_NS: nanoseconds that it worked
+ * @EMBENG_USAGE_COMMANDS: commands completed
+ * @EMBENG_USAGE_IDS: ids looked up
+ * @EMBENG_USAGE_ROWS: distinct rows updated
+ * @EMBENG_USAGE_WAITS: times that a queue began to wait, by enum embeng_wait without NOTHING
+ * @EMBENG_USAGES: number of the counts above
+ */
+enum embeng_usage {
+	EMBENG_USAGE_BUSY_NS,
+	EMBENG_USAGE_COMMANDS,
+	EMBENG_USAGE_IDS,
+	EMBENG_USAGE_ROWS,
+	EMBENG_USAGE_WAITS,
+	EMBENG_USAGES = EMBENG_USAGE_WAITS + EMBENG_WAITS,
+};
+
+/**
  * enum embeng_pace - how the end of a context goes after the last close of its file
  * @EMBENG_PACE_GOOD: its work has not taken long yet
  * @EMBENG_PACE_LATE: the close has not waited for it any longer
@@ -94,8 +112,8 @@ enum embeng_pace {
  * @watch: work that looks at fences and sleepers
  * @synced: some submit had a fence, so that callbacks may still run when the context is freed
  * @training: 1 + flags of the INPUT and GRADIENT queues, which all have the same; 0: none was made
- * @busy_ns: time that the device worked for the context, as last shown
- * @busy_ended_ns: the part of @busy_ns that was spent on queues that have ended
+ * @usage: counts of the work for the context, as last shown
+ * @usage_ended: the part of it that queues which have ended account for
  * @memory: bytes charged; under &embeng_device.shares, as @memory_limit
  * @memory_limit: most bytes that may be charged
  * @hang: the hang that the watchdog found, until it is acted on
@@ -148,8 +166,8 @@ struct embeng_context {
 	struct delayed_work watch;
 	bool synced;
 	u32 training;
-	u64 busy_ns;
-	u64 busy_ended_ns;
+	u64 usage[EMBENG_USAGES];
+	u64 usage_ended[EMBENG_USAGES];
 	u64 memory;
 	u64 memory_limit;
 	struct embeng_hang hang;

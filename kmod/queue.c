@@ -241,6 +241,7 @@ static struct embeng_queue *allocate_queue(struct embeng_context *ctx,
 	q->coalesce_us = arg->coalesce_us;
 	q->layout = embeng_ring_layout(arg->sq_entries, arg->cq_entries,
 				       EMBENG_RING_REPORTS | EMBENG_RING_HEALTH |
+				       EMBENG_RING_COUNTS |
 				       (q->mapped ? EMBENG_RING_MAPPED : 0));
 	return q;
 }

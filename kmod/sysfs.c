@@ -226,6 +226,10 @@ NUMBER(errors_device, counter_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
 NUMBER(ecc_correctable, counter_show, EMBENG_REG_COUNT_ECC_CORRECTABLE);
 NUMBER(ecc_uncorrectable, counter_show, EMBENG_REG_COUNT_ECC_UNCORRECTABLE);
 NUMBER(waits, counter_show, EMBENG_REG_COUNT_WAITS);
+NUMBER(waits_lookup, counter_show, EMBENG_REG_COUNT_WAITS_LOOKUP);
+NUMBER(waits_update, counter_show, EMBENG_REG_COUNT_WAITS_UPDATE);
+NUMBER(waits_queue, counter_show, EMBENG_REG_COUNT_WAITS_QUEUE);
+NUMBER(waits_space, counter_show, EMBENG_REG_COUNT_WAITS_SPACE);
 
 static struct attribute *counter_attributes[] = {
 	&number_commands.attribute.attr,
@@ -241,6 +245,10 @@ static struct attribute *counter_attributes[] = {
 	&number_ecc_correctable.attribute.attr,
 	&number_ecc_uncorrectable.attribute.attr,
 	&number_waits.attribute.attr,
+	&number_waits_lookup.attribute.attr,
+	&number_waits_update.attribute.attr,
+	&number_waits_queue.attribute.attr,
+	&number_waits_space.attribute.attr,
 	NULL
 };
 

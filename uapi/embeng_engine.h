@@ -488,6 +488,8 @@ enum embeng_wait {
 	EMBENG_WAIT_SPACE = 4,	/* waits for cq_head of this queue to move */
 };
 
+#define EMBENG_WAITS 4 /* kinds of waits, without NOTHING */
+
 /**
  * struct embeng_queue_report - the reason why a queue stands still, written by the device
  * @epoch: number of the report: even, and larger for each new one; odd while the report is
@@ -531,13 +533,18 @@ struct embeng_queue_report {
  *	queue or for another one that has the turn, or a NOP of this queue waits. In a queue whose
  *	commands are not done and whose @progress stands still, nothing will be
  * @busy_ns: nanoseconds that the device has worked for this queue
+ * @ids: ids that lookups of this queue have looked up
+ * @rows: distinct rows that updates of this queue have updated
+ * @commands: commands of this queue that have completed
+ * @waits: times that the queue began to wait, by enum embeng_wait without NOTHING
  * @dead: 0, or 1 once the device is gone or the context is lost (ENODEV): nothing in the
  *	queue will move again. It stays readable after a hot-unplug
  * @report: reason why the queue stands still
  *
  * Only the device writes here; after a reset the driver writes in its place. Words that
  * change together share a line of 64 bytes. @heartbeat, @sent, @done, @progress and @busy_ns are
- * valid if &embeng_queue_layout.features has EMBENG_RING_HEALTH.
+ * valid if &embeng_queue_layout.features has EMBENG_RING_HEALTH; @ids, @rows, @commands and @waits,
+ * if it has EMBENG_RING_COUNTS.
  */
 struct embeng_ring_header {
 	__u32 sq_head;
@@ -548,7 +555,10 @@ struct embeng_ring_header {
 	__u32 done;
 	__u32 progress;
 	__u64 busy_ns;
-	__u32 reserved3[10];
+	__u64 ids;
+	__u64 rows;
+	__u64 commands;
+	__u32 waits[EMBENG_WAITS];
 	__u32 dead;
 	__u32 reserved2[15];
 	struct embeng_queue_report report;
@@ -606,6 +616,7 @@ struct embeng_queue_layout {
 #define EMBENG_RING_MAPPED (1u << 0)  /* the program writes the rings itself */
 #define EMBENG_RING_REPORTS (1u << 1) /* &struct embeng_queue_report is written */
 #define EMBENG_RING_HEALTH (1u << 2)  /* heartbeat, sent, done, progress and busy_ns are written */
+#define EMBENG_RING_COUNTS (1u << 3)  /* ids, rows, commands and waits are written */
 
 #define EMBENG_SQ_ENTRIES_MAX 4096u
 

@@ -183,7 +183,11 @@ enum embeng_pci_device {
 	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")    \
 	X(COUNT_ECC_CORRECTABLE, 0x208, 8, DEVICE, 0, "table memory errors corrected")        \
 	X(COUNT_ECC_UNCORRECTABLE, 0x210, 8, DEVICE, 0, "table memory errors that lost data") \
-	X(COUNT_WAITS, 0x218, 8, DEVICE, 0, "times that a queue began to wait")
+	X(COUNT_WAITS, 0x218, 8, DEVICE, 0, "times that a queue began to wait")                \
+	X(COUNT_WAITS_LOOKUP, 0x220, 8, DEVICE, 0, "COUNT_WAITS for a LOOKUP")                \
+	X(COUNT_WAITS_UPDATE, 0x228, 8, DEVICE, 0, "COUNT_WAITS for an UPDATE")               \
+	X(COUNT_WAITS_QUEUE, 0x230, 8, DEVICE, 0, "COUNT_WAITS for another queue")            \
+	X(COUNT_WAITS_SPACE, 0x238, 8, DEVICE, 0, "COUNT_WAITS for room for completions")
 
 enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,

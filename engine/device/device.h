@@ -84,6 +84,7 @@ struct command {
 	struct fault fault;   /* status 0 while all is well */
 	u32 index;	      /* free-running submission index */
 	u64 result;	      /* embeng_cqe.value on success */
+	u64 ids, rows;	      /* looked up, and updated */
 	u64 ready_ns;	      /* NOP: not before */
 	u64 accepted_ns;      /* when it was fetched */
 	u64 began_ns;	      /* when it was last taken up, to be accepted or to run */
@@ -286,9 +287,11 @@ struct queue {
 	u32 sent;	   /* completions given out, lost ones too */
 	bool hung;	   /* dying: the oldest command made no progress, for so long */
 	u32 hung_ms;
-	u64 turn;     /* engine->turn when it last ran a command */
-	u64 busy_ns;  /* worked for it */
-	u32 progress; /* heartbeats at which it was known what it waits for */
+	u64 turn;		 /* engine->turn when it last ran a command */
+	u64 busy_ns;		 /* worked for it */
+	u64 ids, rows, commands; /* looked up, updated, completed */
+	u32 waits[EMBENG_WAITS]; /* times that it began to wait, by enum embeng_wait */
+	u32 progress;		 /* heartbeats at which it was known what it waits for */
 	struct embeng_queue_report reported;
 };
 

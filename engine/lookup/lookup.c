@@ -250,6 +250,7 @@ u16 lookup_run(struct command *command)
 		return status;
 	reg_count(engine, EMBENG_REG_COUNT_BATCHES, 1);
 	reg_count(engine, EMBENG_REG_COUNT_IDS, batch->occurrences);
+	command->ids = batch->occurrences;
 	reg_count(engine, EMBENG_REG_COUNT_BYTES_WRITTEN, lookup.bytes);
 	return 0;
 }

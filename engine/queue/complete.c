@@ -32,6 +32,7 @@ static void count_completion(const struct command *command)
 	u16 status = command->fault.status;
 
 	reg_count(e, EMBENG_REG_COUNT_COMMANDS, 1);
+	queue_count_command(command);
 	if (!status || status == EMBENG_STATUS_ABORTED)
 		return;
 	/* No program makes a device look faulty to others. */

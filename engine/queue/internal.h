@@ -53,6 +53,9 @@ struct command *queue_take(struct queue *q);
 void queue_drop(struct queue *q, struct command *command); /* from anywhere in the list */
 /* Core 0 has worked for a queue so long. */
 void busy_with(struct queue *q, u64 passed_ns);
+/* Both count for the queue, in its ring's header: a command that has completed, and a wait that began. */
+void queue_count_command(const struct command *command);
+void queue_count_wait(struct queue *q);
 
 /* queue_end.c */
 void queue_kill(struct queue *q, bool lost);

@@ -46,6 +46,10 @@ static void start_queue(struct queue *q, const struct embeng_admin_cmd *cmd)
 	if (!goes_on)
 		memset(header, 0, sizeof(*header));
 	q->busy_ns = header->busy_ns;
+	q->ids = header->ids;
+	q->rows = header->rows;
+	q->commands = header->commands;
+	memcpy(q->waits, header->waits, sizeof(q->waits));
 	q->progress = header->progress;
 	q->sq_head = goes_on ? cmd->sq_index : embeng_observe_tail(&q->doorbell->sq_tail);
 	q->cq_tail = goes_on ? cmd->cq_index : embeng_observe_cq_head(&q->doorbell->cq_head);
@@ -71,7 +75,7 @@ u16 queue_new(struct engine *e, const struct embeng_admin_cmd *cmd, struct queue
 	q->number = cmd->queue;
 	q->layout = embeng_ring_layout(cmd->sq_entries, cmd->cq_entries,
 				       EMBENG_RING_MAPPED | EMBENG_RING_REPORTS |
-					       EMBENG_RING_HEALTH);
+					       EMBENG_RING_HEALTH | EMBENG_RING_COUNTS);
 	q->doorbell = doorbell_of(e, q->number);
 	if (!map_ring(e, q, cmd->address)) {
 		queue_free(q);
@@ -234,4 +238,29 @@ void busy_with(struct queue *q, u64 passed_ns)
 	busy_core(q->engine, 0, passed_ns);
 	q->busy_ns += passed_ns;
 	EMBENG_STORE_RELEASE(&queue_header(q)->busy_ns, q->busy_ns);
+}
+
+void queue_count_command(const struct command *command)
+{
+	struct queue *q = command->queue;
+	struct embeng_ring_header *header = queue_header(q);
+
+	q->ids += command->ids;
+	q->rows += command->rows;
+	q->commands++;
+	EMBENG_STORE_RELEASE(&header->ids, q->ids);
+	EMBENG_STORE_RELEASE(&header->rows, q->rows);
+	EMBENG_STORE_RELEASE(&header->commands, q->commands);
+}
+
+void queue_count_wait(struct queue *q)
+{
+	u32 wait = q->wait.what - EMBENG_WAIT_LOOKUP;
+
+	reg_count(q->engine, EMBENG_REG_COUNT_WAITS, 1);
+	if (wait >= EMBENG_WAITS)
+		return;
+	reg_count(q->engine, EMBENG_REG_COUNT_WAITS_LOOKUP + 8 * wait, 1);
+	q->waits[wait]++;
+	EMBENG_STORE_RELEASE(&queue_header(q)->waits[wait], q->waits[wait]);
 }

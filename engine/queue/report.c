@@ -68,7 +68,7 @@ static void report_context(struct context *c)
 		if (e->order[i]->context != c)
 			continue;
 		if (is_waiting(e->order[i]->state) && !is_waiting(e->order[i]->reported.state))
-			reg_count(e, EMBENG_REG_COUNT_WAITS, 1);
+			queue_count_wait(e->order[i]);
 		publish_report(e->order[i], c->report_epoch);
 	}
 	for (i = 0; i < e->order_count; i++) {

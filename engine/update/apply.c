@@ -212,6 +212,7 @@ static u16 update_apply(struct command *command, u64 number, bool early)
 		return abort_command(command);
 	reg_count(engine, EMBENG_REG_COUNT_UPDATES, 1);
 	reg_count(engine, EMBENG_REG_COUNT_UNIQUE_ROWS, rows);
+	command->rows = rows;
 	port_lock(engine->lock);
 	step_applied(model, number, rows);
 	port_unlock(engine->lock);

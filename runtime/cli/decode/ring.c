@@ -17,7 +17,7 @@
 #include "words.h"
 
 #define ENTRY 64u
-#define RESERVED_WORDS 47u /* those of the header and of the report in it */
+#define RESERVED_WORDS 37u /* those of the header and of the report in it */
 
 struct capture {
 	const struct bytes *b;
@@ -32,8 +32,6 @@ static uint32_t count_reserved(const struct embeng_ring_header *h)
 
 	for (size_t i = 0; i < 14; i++)
 		count += h->reserved0[i] != 0;
-	for (size_t i = 0; i < 10; i++)
-		count += h->reserved3[i] != 0;
 	for (size_t i = 0; i < 15; i++)
 		count += h->reserved2[i] != 0;
 	for (size_t i = 0; i < 8; i++)
@@ -199,6 +197,12 @@ static void show_ring_header(struct sheet *s, const struct capture *c)
 	sheet_number(s, HEADER_AT(done), "done", h->done, NULL);
 	sheet_number(s, HEADER_AT(progress), "progress", h->progress, NULL);
 	sheet_number(s, HEADER_AT(busy_ns), "busy_ns", h->busy_ns, NULL);
+	sheet_number(s, HEADER_AT(ids), "ids", h->ids, NULL);
+	sheet_number(s, HEADER_AT(rows), "rows", h->rows, NULL);
+	sheet_number(s, HEADER_AT(commands), "commands", h->commands, NULL);
+	for (uint32_t i = 0; i < EMBENG_WAITS; i++)
+		sheet_number(s, HEADER_AT(waits) + 4 * i, "waits", h->waits[i],
+			     word_wait(EMBENG_WAIT_LOOKUP + i));
 	sheet_number(s, HEADER_AT(dead), "dead", h->dead,
 		     h->dead ? "nothing in the queue will move again" : NULL);
 	sheet_number(s, HEADER_AT(report.epoch), "report", h->report.epoch, NULL);

@@ -57,8 +57,9 @@ static void make_ring(struct rig *rig, struct rig_queue *q, u32 number, u32 sq, 
 {
 	q->rig = rig;
 	q->number = number;
-	q->layout = embeng_ring_layout(
-		sq, cq, EMBENG_RING_MAPPED | EMBENG_RING_REPORTS | EMBENG_RING_HEALTH);
+	q->layout = embeng_ring_layout(sq, cq,
+				       EMBENG_RING_MAPPED | EMBENG_RING_REPORTS |
+					       EMBENG_RING_HEALTH | EMBENG_RING_COUNTS);
 	q->ring = zeroed(64, q->layout.size);
 	q->doorbell = (void *)((u8 *)rig->config.doorbells + (u64)number * STRIDE);
 	q->tail = start;

@@ -252,7 +252,7 @@ static int create_locked(struct soft *s, const struct queue_config *config,
 	struct device_queue queue = {
 		.layout = embeng_ring_layout(config->sq_entries, config->cq_entries,
 					     EMBENG_RING_MAPPED | EMBENG_RING_REPORTS |
-						     EMBENG_RING_HEALTH),
+						     EMBENG_RING_HEALTH | EMBENG_RING_COUNTS),
 		.number = s->next_queue,
 	};
 	struct embeng_admin_cmd cmd = {

@@ -354,6 +354,8 @@ START_TEST(a_fence_waits_for_what_it_names)
 	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), 2);
 	rig_run(rig);
 	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), 2);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS_QUEUE), 1);
+	ck_assert_uint_eq(rig_header(waits)->waits[EMBENG_WAIT_QUEUE - 1], 1);
 	fake.ready = 1;
 	cqe = rig_wait(waits);
 	rig_assert_cqe(&cqe, 50, EMBENG_STATUS_OK, EMBENG_FIELD_NONE);
@@ -428,6 +430,11 @@ START_TEST(reports_of_a_context_share_an_epoch)
 	ck_assert_uint_eq(rig_report(gradient).tail, 1);
 	/* It is the same wait, however often it is reported. */
 	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), 1);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS_UPDATE), 1);
+	ck_assert_uint_eq(rig_header(input)->waits[EMBENG_WAIT_UPDATE - 1], 1);
+	ck_assert_uint_eq(rig_header(input)->waits[EMBENG_WAIT_LOOKUP - 1], 0);
+	ck_assert_uint_eq(rig_header(input)->commands, 0);
+	ck_assert_uint_eq(rig_header(gradient)->commands, 1);
 	rig_free(rig);
 }
 END_TEST
