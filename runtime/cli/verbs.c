@@ -15,6 +15,7 @@ const struct command commands[] = {
 	{"info", "show what a device is and what it can do", cmd_info},
 	{"doctor", "check what keeps a device from being opened or makes it slow", cmd_doctor},
 	{"top", "show what devices do, and for which programs", cmd_top},
+	{"events", "show what happened to a device, and what happens now", cmd_events},
 	{"regs", "show the registers of a device", cmd_regs},
 	{"reset", "reset a device", cmd_reset},
 	{"plan", "compute how many bytes a model will need", cmd_plan},

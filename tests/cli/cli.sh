@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What list, info, regs, reset and conform print and exit with. Speaks TAP.
+# What list, info, regs, events, reset and conform print and exit with. Speaks TAP.
 # usage: cli.sh EMBENG-COMMAND
 set -u
 
@@ -82,6 +82,15 @@ expect 'event log' 0 regs -d soft --log
 says out 'a boot is in the log' '  BOOT  detail 0  value [1-9]'
 expect 'event log for scripts' 0 regs -d soft --log --json
 document 'events by name' '[e["name"] for e in d["events"]][:2] == ["POWER_ON", "BOOT"] and d["events"][0]["number"] == 1'
+expect 'events' 0 events -d soft
+says out 'a boot in words' '^ *2  [0-9.]*  BOOT  *the firmware runs, version [0-9.]* build [0-9]*$'
+expect 'events, JSON' 0 events -d soft --json
+document 'events, document' 'd["schema"] == "embeng.events/1" and [(e["name"], e["words"]) for e in d["events"]][0] == ("POWER_ON", "the engine came up")'
+expect 'events of a soft device to follow' 3 events -d soft --follow
+says err 'a soft device cannot be followed' 'nothing more happens to it'
+expect 'events with an argument' 2 events x
+expect 'events of no device' 6 events -d nowhere --json
+document 'events of no device, document' 'd["schema"] == "embeng.events/1" and d["error"]["code"] == 6'
 expect 'no such register' 2 regs frob
 says err 'no such register is named' "'frob'"
 expect 'a value without a name' 2 regs --write =3
