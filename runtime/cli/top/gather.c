@@ -3,8 +3,9 @@
  * Reads the numbers of devices from sysfs, hwmon and debugfs.
  *
  * Files that do not change are read once and kept: which functions there are, the folder of their
- * sensors, their link and firmware. It is read anew every GATHER_RESCAN samples, and when a device
- * is gone or new. The files of contexts are read by processes.c.
+ * sensors, their link and firmware, and which descriptors are devices. They are searched for again
+ * after ten seconds, and when a device is gone; on a machine with very many descriptors, so seldom
+ * that searching takes half a percent of a processor. The files of contexts are read by processes.c.
  *
  * The keeper belongs to one thread.
  */
@@ -19,6 +20,9 @@
 #include "../../text/number.h"
 #include "processes.h"
 
+#define SEARCH_NS 10000000000ull
+#define SEARCH_REST 200 /* times as long as a search took, at the least */
+
 /**
  * struct known_device - a device, and what of it is not read for each sample
  * @sensors: folder of its sensors below /sys, or ""
@@ -32,7 +36,7 @@ struct gather {
 	const char *only;
 	struct known_device *devices;
 	size_t count;
-	unsigned int age; /* samples since the last search; 0: search now */
+	uint64_t search_ns; /* when to search again; 0: now */
 	struct processes processes;
 };
 
@@ -56,7 +60,7 @@ void gather_forget(struct gather *gather)
 	free(gather->devices);
 	gather->devices = NULL;
 	gather->count = 0;
-	gather->age = 0;
+	gather->search_ns = 0;
 	processes_forget(&gather->processes);
 }
 
@@ -273,19 +277,31 @@ static uint64_t read_time_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Notes when to search again: a search that began at @began_ns has ended now. */
+static void note_search(struct gather *gather, uint64_t began_ns)
+{
+	uint64_t now = read_time_ns(), rest = (now - began_ns) * SEARCH_REST;
+
+	gather->search_ns = now + (rest > SEARCH_NS ? rest : SEARCH_NS);
+}
+
 static int take_sample(struct gather *gather, struct tree *tree, struct sample *out)
 {
-	bool search = gather->age == 0;
-	int err = search ? search_devices(gather, tree) : 0;
+	uint64_t now = read_time_ns();
+	bool search = now >= gather->search_ns;
+	int err = search ? search_devices(gather, tree) : 0, gone;
 
 	if (err)
 		return err;
 	out->time_ns = read_time_ns();
-	err = read_devices(gather, tree, out);
-	gather->age = err || gather->age + 1 == GATHER_RESCAN ? 0 : gather->age + 1;
-	if (err && err != -ENODEV)
-		return err;
+	gone = read_devices(gather, tree, out);
+	if (gone && gone != -ENODEV)
+		return gone;
 	err = out->device_count ? processes_read(&gather->processes, tree, search, out) : 0;
+	if (search)
+		note_search(gather, now);
+	if (gone)
+		gather->search_ns = 0;
 	if (!err)
 		drop_strange_contexts(out);
 	return err;

@@ -5,9 +5,6 @@
 
 #include "sample.h"
 
-/* Samples after which devices, and descriptors of known processes, are searched for again. */
-#define GATHER_RESCAN 5
-
 struct gather;
 
 /**
