@@ -4,8 +4,8 @@
  *
  * The device counts for a queue in the ring's header. A program may write there in a mapped ring
  * and so lie about itself; the sums shown never fall all the same. The part of queues that have
- * ended is kept in the context. Reading tries ctx->lock and does not wait for it, since a call of the
- * program's may hold it for long; then the sums of the last reading are shown.
+ * ended is kept in the context. Reading tries ctx->lock and does not wait for it, since a call of
+ * the program's may hold it for long; then the sums of the last reading are shown.
  */
 #include "context.h"
 

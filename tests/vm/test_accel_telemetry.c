@@ -83,18 +83,24 @@ static uint64_t number_in(const char *text, const char *name)
 	return strtoull(at + strlen(name), NULL, 10);
 }
 
-static uint64_t busy_ns(int fd)
+static uint64_t usage(int fd, const char *key)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	return number_in(accel_read_file(path), "drm-engine-compute:");
+	return number_in(accel_read_file(path), key);
+}
+
+static uint64_t busy_ns(int fd)
+{
+	return usage(fd, "drm-engine-compute:");
 }
 
 START_TEST(test_busy_time)
 {
 	int fd = accel_open(), other = accel_open();
 	uint64_t cores = strtoull(accel_read_file(FUNCTION "cores_busy_ns"), NULL, 10), before;
+	uint64_t commands;
 	struct flood f;
 	pthread_t thread;
 
@@ -111,10 +117,17 @@ START_TEST(test_busy_time)
 	flood_stop(&f);
 	pthread_join(thread, NULL);
 	before = busy_ns(fd);
+	commands = usage(fd, "embeng-commands:");
+	ck_assert_uint_gt(commands, 0);
+	ck_assert_uint_eq(usage(fd, "embeng-queues:"), 1);
+	ck_assert_uint_ne(usage(fd, "embeng-context:"), usage(other, "embeng-context:"));
 	ck_assert_uint_gt(strtoull(accel_read_file(FUNCTION "cores_busy_ns"), NULL, 10), cores);
 	accel_ring_close(fd, &f.ring);
 	ck_assert_uint_ge(busy_ns(fd), before);
+	ck_assert_uint_ge(usage(fd, "embeng-commands:"), commands);
+	ck_assert_uint_eq(usage(fd, "embeng-queues:"), 0);
 	ck_assert_uint_eq(busy_ns(other), 0);
+	ck_assert_uint_eq(usage(other, "embeng-commands:"), 0);
 	close(fd);
 	close(other);
 }
