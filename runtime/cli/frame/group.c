@@ -21,6 +21,13 @@ static void print_group_help(const struct group *group)
 	fputs(group->end, stdout);
 }
 
+/* For completions, which are made from this: a command a line, with what it does. */
+static void print_group_names(const struct group *group)
+{
+	for (size_t k = 0; k < group->count; k++)
+		printf("%s\t%s\n", group->list[k].name, group->list[k].summary);
+}
+
 /* "a, b or c" */
 static void join_names(const struct group *group, char text[NAMES_TEXT])
 {
@@ -59,6 +66,10 @@ int group_run(const struct group *group, int argc, char **argv)
 		out.json |= !strcmp(argv[i], "--json") || !strcmp(argv[i], "-j");
 	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
 		print_group_help(group);
+		return CLI_OK;
+	}
+	if (name && !strcmp(name, "--list-cmds")) {
+		print_group_names(group);
 		return CLI_OK;
 	}
 	for (size_t k = 0; name && k < group->count; k++) {

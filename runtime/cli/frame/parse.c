@@ -15,6 +15,32 @@
 static struct output *parsed_output;
 static FILE *saved_stderr;
 
+enum { KEY_LIST_OPTIONS = 0x7f00 };
+
+static const struct argp *parsed_argp;
+
+/* Prints options of one table, "long TAB short TAB argument TAB words", a line each. */
+static void list_option_table(const struct argp_option *o)
+{
+	for (; o && (o->name || o->key || o->doc); o++) {
+		if (!o->name || o->flags & (OPTION_HIDDEN | OPTION_DOC | OPTION_ALIAS))
+			continue;
+		printf("%s\t", o->name);
+		if (o->key > ' ' && o->key < 0x7f)
+			putchar(o->key);
+		printf("\t%s\t%s\n", o->arg ? o->arg : "", o->doc ? o->doc : "");
+	}
+}
+
+/* Prints the arguments of a verb, and then its options with those of the children. */
+static void list_options(const struct argp *argp)
+{
+	printf("%s\n", argp->args_doc ? argp->args_doc : "");
+	list_option_table(argp->options);
+	for (const struct argp_child *child = argp->children; child && child->argp; child++)
+		list_option_table(child->argp->options);
+}
+
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	(void)arg;
@@ -28,6 +54,10 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 				ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
 		stderr = saved_stderr;
 		exit(output_finish(CLI_OK));
+	case KEY_LIST_OPTIONS:
+		list_options(parsed_argp);
+		stderr = saved_stderr;
+		exit(output_finish(CLI_OK));
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -36,6 +66,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 static const struct argp_option common_options[] = {
 	{"json", 'j', NULL, 0, "Print one JSON document on stdout, also on failure", -1},
 	{"help", 'h', NULL, 0, "Show this help and exit", -1},
+	{"list-options", KEY_LIST_OPTIONS, NULL, OPTION_HIDDEN, NULL, -1}, /* for completions */
 	{0},
 };
 
@@ -77,6 +108,7 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 	out->json = asks_for_json(argc, argv);
 	parsed_output = out;
 	whole.children = children;
+	parsed_argp = &whole;
 
 	/* getopt writes to stderr whatever the flags of argp: caught, to be said in our form. */
 	saved_stderr = stderr;
