@@ -442,5 +442,4 @@ TMPDIR=$folder/tmp expect 'demo, elsewhere' 0 demo --source status
 TMPDIR=$folder/nowhere expect 'demo without a temporary folder' 2 demo --source status
 says err 'and says so' 'no temporary folder'
 
-echo "1..$number"
-exit $failed
+finish
