@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Presses TAB behind calls of embeng in bash, zsh and fish. Speaks TAP.
+
+usage: completion.py EMBENG FOLDER
+
+FOLDER has the completions. bash and zsh run in a terminal of their own: the text and the TAB are
+typed, and a key that the test binds prints the line as it then is. fish is asked for what it would
+offer. A shell that is not installed fails its cases.
+"""
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SECONDS = 20
+SHOWN = re.compile(r"<<<(.*?)>>>", re.S)
+
+BASH = r"""PS1='READY'; set +o history; bind 'set enable-bracketed-paste off'
+bind 'set completion-query-items 0'; bind 'set page-completions off'
+show_line() { printf '<<<%s>>>\n' "$READLINE_LINE"; }
+bind -x '"\C-t": show_line'
+source FOLDER/embeng.bash
+"""
+ZSH = r"""PS1='READY'; unset zle_bracketed_paste; fpath=(FOLDER $fpath)
+autoload -Uz compinit && compinit -u -D
+show_line() { print -r -- "<<<$BUFFER>>>"; zle reset-prompt; }
+zle -N show_line; bindkey '^T' show_line
+"""
+
+# A line as typed, and the line that it becomes.
+BECOMES = {
+    "embeng chec": "embeng checkpoint ",
+    "embeng checkpoint verif": "embeng checkpoint verify ",
+    "embeng info --js": "embeng info --json ",
+    "embeng checkpoint dump --for": "embeng checkpoint dump --format ",
+    "embeng info -d so": "embeng info -d DEVICE ",
+    "embeng info --device soft:co": "embeng info --device DEVICE ",
+    "embeng fw verify imag": "embeng fw verify image.fw ",
+    "embeng checkpoint ls fold": "embeng checkpoint ls folder/",
+    "embeng checkpoint reshard --sharding m": "embeng checkpoint reshard --sharding mod ",
+    "embeng reset --fu": "embeng reset --function ",
+    "embeng --vers": "embeng --version ",
+    "embeng list x": "embeng list x",
+}
+# A line as typed, some words that are offered behind it, and some that are not.
+OFFERS = {
+    "embeng checkpoint l": (("list", "ls"), ("verify", "conform")),
+    "embeng re": (("regs", "reset"), ("list",)),
+    "embeng fw ": (("pack", "sign", "verify"), ("ls", "info")),
+    "embeng plan --c": (("--checkpoint", "--cores"), ("--json", "--table")),
+}
+
+
+class Terminal:
+    """A shell in a terminal of its own."""
+
+    def __init__(self, command, setup, folder, environment):
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            os.chdir(folder)
+            os.execvpe(command[0], command, environment)
+        self.type(f"source {setup}\r")
+        self.read_until("READY")
+        self.drain()
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def read(self, seconds):
+        ready, _, _ = select.select([self.fd], [], [], seconds)
+        return os.read(self.fd, 65536).decode(errors="replace") if ready else ""
+
+    def drain(self):
+        while self.read(0.3):
+            pass
+
+    def read_until(self, pattern):
+        text, end = "", time.monotonic() + SECONDS
+        while not re.search(pattern, text, re.S) and time.monotonic() < end:
+            text += self.read(0.2)
+        return text
+
+    def press_tab(self, line, times):
+        """Returns the line after the TABs, and everything that was shown."""
+        self.type(line + "\t" * times)
+        time.sleep(0.2)
+        text = self.read(0.5)
+        self.type("\x14")
+        text += self.read_until(r"<<<.*?>>>")
+        self.type("\x05\x15")  # to the end of the line, and away with it
+        self.drain()
+        found = SHOWN.findall(text)
+        return (found[-1] if found else ""), text
+
+    def close(self):
+        os.close(self.fd)
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+
+
+class Report:
+    def __init__(self):
+        self.number = self.failed = 0
+
+    def case(self, good, name, said=""):
+        self.number += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.number} - {name}")
+        if not good:
+            print("\n".join("# " + line for line in repr(said).split("\\n")), flush=True)
+
+
+def try_terminal(report, name, terminal, device):
+    for line, expected in BECOMES.items():
+        expected = expected.replace("DEVICE", device)
+        became, shown = terminal.press_tab(line, 1)
+        same = became.replace("\\", "").rstrip(" =") == expected.rstrip()
+        report.case(same, f"{name}: {line}", (became, shown))
+    for line, (offered, others) in OFFERS.items():
+        _, shown = terminal.press_tab(line, 2)
+        words = set(re.findall(r"[\w-]+", shown.replace(line, "")))
+        report.case(words.issuperset(offered) and not words.intersection(others), f"{name}: {line}",
+                    shown)
+    terminal.close()
+
+
+def try_fish(report, folder, work, environment, device):
+    def offers(line):
+        asked = f"source {folder}/embeng.fish; complete -C '{line}'"
+        done = subprocess.run(["fish", "--no-config", "-c", asked], cwd=work, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                              check=False)
+        return {row.split("\t")[0] for row in done.stdout.splitlines()}
+
+    for line, expected in BECOMES.items():
+        start, last = line.rsplit(" ", 1)
+        word = expected.replace("DEVICE", device)[len(start) + 1:].rstrip()
+        found = offers(line)
+        report.case(found == ({word} if word != last else set()), f"fish: {line}", found)
+    for line, (offered, others) in OFFERS.items():
+        found = offers(line)
+        report.case(found.issuperset(offered) and not found.intersection(others), f"fish: {line}",
+                    found)
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    embeng, folder = map(os.path.abspath, sys.argv[1:])
+    report = Report()
+    with tempfile.TemporaryDirectory() as work:
+        os.mkdir(os.path.join(work, "folder"))
+        open(os.path.join(work, "image.fw"), "wb").close()
+        environment = {**os.environ, "HOME": work, "ZDOTDIR": work, "TERM": "dumb", "COLUMNS": "200",
+                       "LC_ALL": "C.UTF-8",
+                       "PATH": os.path.dirname(embeng) + os.pathsep + os.environ["PATH"]}
+        listed = subprocess.run([embeng, "list"], stdout=subprocess.PIPE, check=True).stdout
+        device = next(row.split()[0] for row in listed.decode().splitlines()
+                      if row.startswith("soft"))
+        for name, command, setup in (("bash", ["bash", "--norc", "--noprofile", "-i"], BASH),
+                                     ("zsh", ["zsh", "-f", "-i"], ZSH)):
+            if not shutil.which(name):
+                report.case(False, f"{name} is installed")
+                continue
+            path = os.path.join(work, f"{name}.setup")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(setup.replace("FOLDER", folder))
+            try_terminal(report, name, Terminal(command, path, work, environment), device)
+        if shutil.which("fish"):
+            try_fish(report, folder, work, environment, device)
+        else:
+            report.case(False, "fish is installed")
+    print(f"1..{report.number}")
+    sys.exit(1 if report.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
