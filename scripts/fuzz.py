@@ -88,6 +88,7 @@ TARGETS = {
         "engine/control/admin.c", "engine/memory/region.c", "engine/queue/context.c",
         "engine/queue/queue*.c", "engine/queue/ring.c"]),
     "serving": Target(5000, ["runtime/src/serving/check.c", "runtime/src/serving/plan.c"]),
+    "snapshot": Target(100000, ["runtime/cli/device/snapshot.c"], 16384),
     "stacks": Target(20000, ["engine/lookup/stacks*.c"]),
     "stream": Target(20000, [
         "runtime/src/checkpoint/stream_open.c", "runtime/src/checkpoint/stream_read.c",

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes embeng-registers(7), in mdoc, from the comments and tables of embeng_regs.h.
+"""Makes embeng-registers(7), in mdoc, from the comments and tables of embeng_regs.h and
+embeng_fields.h.
 
-usage: registers.py HEADER PAGE
+usage: registers.py REGS FIELDS PAGE
 """
 import re
 import sys
@@ -13,6 +14,10 @@ NAME = r"(\w+)"
 NUMBER = r"(0x[0-9a-f]+|\d+)"
 REGISTER = re.compile(rf"X\({NAME}, {NUMBER}, {NUMBER}, (DEVICE|DRIVER), {NAME}, \"([^\"]*)\"\)")
 BOOT_ERROR = re.compile(rf"X\({NAME}, {NUMBER}, \"([^\"]*)\"\)")
+
+GROUP = re.compile(rf"X\({NAME}, {NUMBER}, {NUMBER}, \"([^\"]*)\"\)")
+FIELD = re.compile(rf"X\({NAME}, {NAME}, {NUMBER}, {NUMBER}, {NAME}\)")
+VALUE = re.compile(rf"X\({NAME}, {NAME}, {NAME},[ \t\\\n]*\"([^\"]*)\"\)")
 
 
 def fail(what):
@@ -77,8 +82,25 @@ def register(row, header):
             f"{size} bytes, written by the {writer.lower()}, {reset} after a reset"]
 
 
-def page(header):
-    out = [".\\\" Made from embeng_regs.h.", f".Dd {DATE}", ".Dt EMBENG-REGISTERS 7", ".Os",
+def fields(header):
+    """Groups of registers, fields, and names of their values."""
+    out = [".Sh GROUPS", ".Bl -tag -width Ds"]
+    for name, first, end, words in table(header, "EMBENG_REGISTER_GROUP_TABLE", GROUP):
+        out += [f".It {name.lower()}", f"{escape(words)}: {first} up to, but without, {end}"]
+    out += [".El", ".Sh FIELDS", ".Ql embeng regs", "shows these fields and takes their names.",
+            ".Va OPTIMIZERS", "has a flag for each optimizer besides.", ".Bl -tag -width Ds"]
+    for register_name, name, bit, bits, kind in table(header, "EMBENG_REGISTER_FIELD_TABLE", FIELD):
+        last = int(bit) + int(bits) - 1
+        place = f"bit {bit}" if bits == "1" else f"bits {bit} to {last}"
+        out += [f".It Va {register_name}.{name}", f"{place}, a {kind.lower().replace('_', ' ')}"]
+    out += [".El", ".Sh VALUES", ".Bl -tag -width Ds"]
+    for kind, name, _, words in table(header, "EMBENG_REGISTER_VALUE_TABLE", VALUE):
+        out += [f".It {kind.lower().replace('_', ' ')} Cm {name}", escape(words)]
+    return out + [".El"]
+
+
+def page(header, fields_header):
+    out = [".\\\" Made from embeng_regs.h and embeng_fields.h.", f".Dd {DATE}", ".Dt EMBENG-REGISTERS 7", ".Os",
            ".Sh NAME", ".Nm embeng-registers",
            ".Nd registers of an embedding engine, as its driver uses them", ".Sh DESCRIPTION",
            "This page describes the registers that", ".Ql embeng regs", "shows.",
@@ -88,7 +110,8 @@ def page(header):
     out += [".Sh REGISTERS", "The offsets are those in BAR 0.", ".Bl -tag -width Ds"]
     for row in table(header, "EMBENG_REGISTER_TABLE", REGISTER):
         out += register(row, header)
-    out += [".El", ".Sh BOOT ERRORS", "These are the values of",
+    out += [".El"] + fields(fields_header)
+    out += [".Sh BOOT ERRORS", "These are the values of",
             ".Va BOOT_ERROR .", ".Bl -tag -width Ds"]
     for name, value, words in table(header, "EMBENG_BOOT_ERROR_TABLE", BOOT_ERROR):
         out += [f".It {value} Pq Dv {name}", escape(words)]
@@ -98,12 +121,14 @@ def page(header):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        text = page(file.read())
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(text)
+    headers = []
+    for path in sys.argv[1:3]:
+        with open(path, encoding="utf-8") as file:
+            headers.append(file.read())
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        file.write(page(*headers))
 
 
 if __name__ == "__main__":

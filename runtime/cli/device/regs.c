@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verb `embeng regs`: reads and writes registers of a device, and shows its event log. No model
- * is opened for it. Behind the driver it needs the rights of an administrator.
+ * The verb `embeng regs`: reads, decodes and writes registers of a device, keeps them in a file,
+ * compares them with such a file, and shows the event log. No model is opened for it. Behind the
+ * driver it needs the rights of an administrator.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include "embeng_regs.h"
 
 #include "../../text/number.h"
 #include "../frame/command.h"
+#include "../frame/document.h"
+#include "../frame/outfile.h"
 #include "device.h"
 #include "events.h"
+#include "registers.h"
+#include "regs_show.h"
+#include "snapshot.h"
 
 static const char doc[] =
-	"Show all registers of a device, or those that are named, for bring-up.\v"
+	"Show all registers of a device, or those that are named, for bring-up. A NAME is that of\n"
+	"a register, of a group (capabilities, state, requests, counters), or REGISTER.FIELD.\v"
 	"Examples:\n"
 	"  embeng regs                                    show all registers of the first device\n"
 	"  embeng regs boot_state boot_error              show two registers\n"
+	"  embeng regs counters                           show a group of registers\n"
+	"  embeng regs features.quantization              show one field\n"
 	"  embeng regs -d soft --json                     for scripts\n"
+	"  embeng regs --save before.json                 keep all registers in a file\n"
+	"  embeng regs --diff before.json                 show what has changed since\n"
+	"  embeng regs --diff before.json after.json      compare two files, without a device\n"
 	"  embeng regs --log                              show what happened to the device\n"
 	"  embeng regs -d pci:0000:01:00.0 --write control=1\n"
 	"                                                 write without the driver's knowledge\n\n"
 	"For a device behind the driver this needs the rights of an administrator.";
 
-enum { KEY_WRITE = 0x100, KEY_LOG };
+enum { KEY_WRITE = 0x100, KEY_LOG, KEY_SAVE, KEY_DIFF };
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
@@ -35,29 +45,24 @@ static const struct argp_option options[] = {
 	 "repeated",
 	 0},
 	{"log", KEY_LOG, 0, 0, "Show the event log of the device instead, oldest event first", 0},
+	{"save", KEY_SAVE, "FILE", 0, "Write all registers into a file, for --diff", 0},
+	{"diff", KEY_DIFF, 0, 0,
+	 "Show what is different between two files that --save wrote, or between one file and the "
+	 "device",
+	 0},
 	{0},
 };
 
-struct reg {
-	const char *name, *writer, *words;
-	uint32_t offset, bytes;
-};
-
-static const struct reg registers[] = {
-#define ROW(name, offset, bytes, writer, reset, words) {#name, #writer, words, offset, bytes},
-	EMBENG_REGISTER_TABLE(ROW)
-#undef ROW
-};
-
-#define REGISTERS (sizeof(registers) / sizeof(registers[0]))
-
 #define WRITES_MAX 32
 
+/**
+ * struct call - arguments of one call
+ * @chosen: names of what to show, or with --diff the files
+ */
 struct call {
-	const char *device;
-	bool wanted[REGISTERS];
-	bool some; /* not all */
-	bool log;
+	const char *device, *save;
+	bool log, diff;
+	struct regs_chosen chosen;
 	size_t write_count;
 	struct {
 		const struct reg *reg;
@@ -65,26 +70,62 @@ struct call {
 	} writes[WRITES_MAX]; /* in their order */
 };
 
-static const struct reg *find_register(const char *name, size_t length)
+/* "MINOR, MAJOR": the names of a register's fields */
+static void join_field_names(const struct reg *reg, char *text, size_t size)
 {
-	for (size_t i = 0; i < REGISTERS; i++) {
-		if (strlen(registers[i].name) == length &&
-		    !strncasecmp(registers[i].name, name, length))
-			return &registers[i];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < register_field_count && used < size; i++) {
+		if (register_fields[i].offset == reg->offset)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+						 register_fields[i].name);
 	}
-	return NULL;
 }
 
-static error_t want_register(struct call *call, const char *name, struct argp_state *state)
+static error_t refuse_register_field(const char *name, const struct reg *reg,
+				     struct argp_state *state)
 {
-	const struct reg *reg = find_register(name, strlen(name));
+	char names[512];
 
-	if (!reg) {
-		argp_error(state, "there is no register '%s'; embeng regs shows all", name);
+	join_field_names(reg, names, sizeof(names));
+	if (*names)
+		argp_error(state, "'%s': the register %s has no such field; its fields are %s",
+			   name, reg->name, names);
+	else
+		argp_error(state, "'%s': the register %s is one number and has no fields", name,
+			   reg->name);
+	return EINVAL;
+}
+
+static error_t check_register_name(const char *name, struct argp_state *state)
+{
+	const struct reg *reg = register_find(name, strcspn(name, "."));
+	const char *dot = strchr(name, '.'), *nearest = register_nearest(name);
+
+	if (reg && dot && !register_field_find(reg, dot + 1))
+		return refuse_register_field(name, reg, state);
+	if (reg || register_group_find(name))
+		return 0;
+	if (nearest)
+		argp_error(state, "there is no register or group '%s'; did you mean %s?", name,
+			   nearest);
+	else
+		argp_error(state, "there is no register or group '%s'; embeng regs shows all",
+			   name);
+	return EINVAL;
+}
+
+static error_t add_name(struct call *call, const char *name, struct argp_state *state)
+{
+	if (call->chosen.count == REGS_NAMES_MAX) {
+		argp_error(state,
+			   "more than %d names are given; name a group, or give none to "
+			   "see all registers",
+			   REGS_NAMES_MAX);
 		return EINVAL;
 	}
-	call->wanted[reg - registers] = true;
-	call->some = true;
+	call->chosen.names[call->chosen.count++] = name;
 	return 0;
 }
 
@@ -101,7 +142,7 @@ static error_t parse_value(const char *text, const char *digits, struct argp_sta
 static error_t parse_write(struct call *call, const char *text, struct argp_state *state)
 {
 	size_t length = strcspn(text, "=");
-	const struct reg *reg = find_register(text, length);
+	const struct reg *reg = register_find(text, length);
 
 	if (!reg || !text[length]) {
 		argp_error(state, "--write %s: write NAME=VALUE with the name of a register", text);
@@ -125,6 +166,39 @@ static error_t parse_write(struct call *call, const char *text, struct argp_stat
 			   &call->writes[call->write_count++].value);
 }
 
+static error_t check_diff(const struct call *call, struct argp_state *state)
+{
+	if (call->log || call->save || call->write_count)
+		argp_error(state, "--diff only compares; leave out --log, --save and --write");
+	else if (!call->chosen.count || call->chosen.count > 2)
+		argp_error(state, "--diff takes one or two files that embeng regs --save wrote");
+	else if (call->chosen.count == 2 && call->device)
+		argp_error(state, "--diff of two files needs no device; leave out -d or a file");
+	else
+		return 0;
+	return EINVAL;
+}
+
+static error_t check_regs_call(const struct call *call, struct argp_state *state)
+{
+	error_t err = 0;
+
+	if (call->diff)
+		return check_diff(call, state);
+	if (call->log && (call->chosen.count || call->save)) {
+		argp_error(state, "--log shows the event log and no registers; leave out --log, or "
+				  "the names and --save");
+		return EINVAL;
+	}
+	if (call->save && call->chosen.count) {
+		argp_error(state, "--save writes all registers; leave out the names");
+		return EINVAL;
+	}
+	for (size_t i = 0; !err && i < call->chosen.count; i++)
+		err = check_register_name(call->chosen.names[i], state);
+	return err;
+}
+
 static error_t parse_regs_option(int key, char *arg, struct argp_state *state)
 {
 	struct call *call = state->input;
@@ -138,68 +212,51 @@ static error_t parse_regs_option(int key, char *arg, struct argp_state *state)
 	case KEY_LOG:
 		call->log = true;
 		return 0;
+	case KEY_SAVE:
+		call->save = arg;
+		return 0;
+	case KEY_DIFF:
+		call->diff = true;
+		return 0;
 	case ARGP_KEY_ARG:
-		return want_register(call, arg, state);
+		return add_name(call, arg, state);
 	case ARGP_KEY_END:
-		if (!call->log || !call->some)
-			return 0;
-		argp_error(state, "--log shows the event log and no registers; leave out --log "
-				  "or the names");
-		return EINVAL;
+		return check_regs_call(call, state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static uint64_t read_register(const struct reg *reg, const char *page)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, page + reg->offset, reg->bytes);
-	return value;
-}
-
-static void print_register(const struct reg *reg, const char *page)
-{
-	printf("%03x  %-20s %#18" PRIx64 "  %-6s  %s\n", reg->offset, reg->name,
-	       read_register(reg, page), strcmp(reg->writer, "DEVICE") ? "driver" : "device",
-	       reg->words);
-}
-
-static struct json_object *document_register(const struct reg *reg, const char *page)
-{
-	struct json_object *row = json_object_new_object();
-
-	json_add_text(row, "name", reg->name);
-	json_add_number(row, "offset", reg->offset);
-	json_add_number(row, "bytes", reg->bytes);
-	json_add_number(row, "value", read_register(reg, page));
-	json_add_text(row, "writer", strcmp(reg->writer, "DEVICE") ? "driver" : "device");
-	json_add_text(row, "meaning", reg->words);
-	return row;
-}
-
-/* The device is told, as the caller may have named none. */
-static int show_registers(const struct call *call, const struct output *out, const char *device,
+/* The file has all registers, whichever names were given. */
+static int save_registers(const struct call *call, const struct output *out, const char *device,
 			  const char *page)
 {
-	struct json_object *rows = out->json ? json_object_new_array() : NULL, *document;
+	static const struct regs_chosen all;
+	struct json_object *document = regs_document(out, &all, device, page);
+	struct outfile file;
+	size_t length;
+	char *text;
+	int err = document_text(document, &text, &length);
 
-	if (!rows)
-		printf("registers of %s\n", device);
-	for (size_t i = 0; i < REGISTERS; i++) {
-		if (call->some && !call->wanted[i])
-			continue;
-		if (rows)
-			json_object_array_add(rows, document_register(&registers[i], page));
-		else
-			print_register(&registers[i], page);
+	json_object_put(document);
+	if (!err)
+		err = outfile_open(&file, call->save);
+	if (!err) {
+		fwrite(text, 1, length, file.stream);
+		err = outfile_commit(&file);
 	}
-	if (!rows)
+	free(text);
+	if (err)
+		return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", call->save,
+				   strerror(-err));
+	if (!out->json) {
+		printf("%zu registers of %s are in %s\n", register_count, device, call->save);
 		return CLI_OK;
+	}
 	document = json_document(out);
 	json_add_text(document, "device", device);
-	json_object_object_add(document, "registers", rows);
+	json_add_text(document, "file", call->save);
+	json_add_number(document, "saved", register_count);
 	return json_emit(document);
 }
 
@@ -213,6 +270,54 @@ static int write_all(const struct call *call)
 	return err;
 }
 
+/* Writes what is to be written, then copies the registers. Return: the exit code. */
+static int read_device(const struct call *call, const struct output *out,
+		       struct embeng_device_info *info, char *page)
+{
+	int err = write_all(call);
+
+	if (!err)
+		err = embeng_registers_read(call->device, page);
+	if (err)
+		return output_library_failure(out, err, err == -ENODEV ? device_hint : NULL);
+	/* It need not run for that. */
+	(void)embeng_device_info(call->device, info);
+	return CLI_OK;
+}
+
+static int load_side(const struct output *out, struct snapshot *s, const char *path)
+{
+	char why[SNAPSHOT_WHY];
+	int err = snapshot_load(s, path, why);
+
+	if (!err)
+		return CLI_OK;
+	return output_fail(out, err == -ENOMEM ? CLI_DEVICE : CLI_USAGE, err,
+			   "embeng regs --save FILE writes a snapshot", "%s", why);
+}
+
+static int diff_registers(const struct call *call, const struct output *out)
+{
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+	struct snapshot *sides = calloc(2, sizeof(*sides));
+	char page[EMBENG_REGISTERS_BYTES];
+	int code;
+
+	if (!sides)
+		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+	code = load_side(out, &sides[0], call->chosen.names[0]);
+	if (!code && call->chosen.count == 2)
+		code = load_side(out, &sides[1], call->chosen.names[1]);
+	else if (!code)
+		code = read_device(call, out, &info, page);
+	if (!code && call->chosen.count == 1)
+		snapshot_take(&sides[1], info.name, page);
+	if (!code)
+		code = snapshot_compare(out, &sides[0], &sides[1]);
+	free(sides);
+	return code;
+}
+
 int cmd_regs(int argc, char **argv)
 {
 	static const struct argp argp = {.options = options,
@@ -223,16 +328,17 @@ int cmd_regs(int argc, char **argv)
 	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	struct call call = {0};
 	char page[EMBENG_REGISTERS_BYTES];
-	int code = command_parse(&argp, argc, argv, &out, &call), err;
+	int code = command_parse(&argp, argc, argv, &out, &call);
 
 	if (code)
 		return code;
-	err = write_all(&call);
-	if (!err)
-		err = embeng_registers_read(call.device, page);
-	if (err)
-		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
-	/* It need not run for that. */
-	(void)embeng_device_info(call.device, &info);
-	return call.log ? events_show(&out, page) : show_registers(&call, &out, info.name, page);
+	if (call.diff)
+		return diff_registers(&call, &out);
+	code = read_device(&call, &out, &info, page);
+	if (code)
+		return code;
+	if (call.log)
+		return events_show(&out, page);
+	return call.save ? save_registers(&call, &out, info.name, page)
+			 : regs_show(&out, &call.chosen, info.name, page);
 }
