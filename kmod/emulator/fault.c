@@ -9,33 +9,64 @@
  * device's folder.
  */
 #include <linux/debugfs.h>
+#include <linux/seq_file.h>
 
 #include "emu.h"
 
 #define PER_MILLE 1000
 
-static const struct {
+/**
+ * struct fault_kind - a fault, as its files in debugfs tell of it
+ * @value: initial value
+ * @target_is: kind of the thing that it strikes
+ * @value_is: unit of the value, or an empty string if the fault does not use it
+ * @about: the effect of a strike
+ */
+struct fault_kind {
 	const char *name;
-	u64 value; /* initial value */
-} faults[EMU_FAULTS] = {
-	[PORT_FAULT_DROP_COMPLETION] = { "drop_completion", 1 },
-	[PORT_FAULT_DELAY_COMPLETION] = { "delay_completion", NSEC_PER_SEC },
-	[PORT_FAULT_CORRUPT_COMPLETION] = { "corrupt_completion", 1 },
-	[PORT_FAULT_STALL_QUEUE] = { "stall_queue", 1 },
-	[PORT_FAULT_REFUSE_REGION] = { "refuse_region", 1 },
-	[PORT_FAULT_DMA_ERROR] = { "dma_error", 1 },
-	[PORT_FAULT_ECC_CORRECTABLE] = { "ecc_correctable", 1 },
-	[PORT_FAULT_ECC_UNCORRECTABLE] = { "ecc_uncorrectable", 1 },
-	[PORT_FAULT_FIRMWARE_REFUSES] = { "firmware_refuses", EMBENG_BOOT_ERROR_SELF_TEST },
-	[PORT_FAULT_HEARTBEAT_STOPS] = { "heartbeat_stops", 1 },
-	[EMU_FAULT_LOSE_INTERRUPT] = { "lose_interrupt", 1 },
-	[EMU_FAULT_REPEAT_INTERRUPT] = { "repeat_interrupt", 1 },
-	[EMU_FAULT_FIRMWARE_SLOW] = { "firmware_slow", NSEC_PER_SEC },
-	[EMU_FAULT_FIRMWARE_DIES] = { "firmware_dies", 1 },
-	[EMU_FAULT_ENGINE_DIES] = { "engine_dies", 1 },
-	[EMU_FAULT_CONFIG_ALL_ONES] = { "config_all_ones", 1 },
-	[EMU_FAULT_LINK_DOWN] = { "link_down", NSEC_PER_SEC },
-	[EMU_FAULT_REFUSE_MAPPING] = { "refuse_mapping", 1 },
+	u64 value;
+	const char *target_is;
+	const char *value_is;
+	const char *about;
+};
+
+static const struct fault_kind faults[EMU_FAULTS] = {
+	[PORT_FAULT_DROP_COMPLETION] = { "drop_completion", 1, "queue", "",
+					 "a completion is not written" },
+	[PORT_FAULT_DELAY_COMPLETION] = { "delay_completion", NSEC_PER_SEC, "queue", "nanoseconds",
+					  "a completion is seen later" },
+	[PORT_FAULT_CORRUPT_COMPLETION] = { "corrupt_completion", 1, "queue", "",
+					    "the cookie of a completion is inverted" },
+	[PORT_FAULT_STALL_QUEUE] = { "stall_queue", 1, "queue", "",
+				     "a queue takes no more commands until it is destroyed" },
+	[PORT_FAULT_REFUSE_REGION] = { "refuse_region", 1, "context", "",
+				       "a region is not mapped, as if its key did not exist" },
+	[PORT_FAULT_DMA_ERROR] = { "dma_error", 1, "queue", "",
+				   "a command ends with the status INTERNAL" },
+	[PORT_FAULT_ECC_CORRECTABLE] = { "ecc_correctable", 1, "queue", "",
+					 "a command meets a memory error that is corrected" },
+	[PORT_FAULT_ECC_UNCORRECTABLE] = { "ecc_uncorrectable", 1, "queue", "",
+					   "a command loses data, and STATUS becomes FAULT" },
+	[PORT_FAULT_FIRMWARE_REFUSES] = { "firmware_refuses", EMBENG_BOOT_ERROR_SELF_TEST, "device",
+					  "boot error", "a boot fails with this error" },
+	[PORT_FAULT_HEARTBEAT_STOPS] = { "heartbeat_stops", 1, "device", "",
+					 "the heartbeat stands still while the engine goes on" },
+	[EMU_FAULT_LOSE_INTERRUPT] = { "lose_interrupt", 1, "vector", "",
+				       "an interrupt does not arrive" },
+	[EMU_FAULT_REPEAT_INTERRUPT] = { "repeat_interrupt", 1, "vector", "times",
+					 "an interrupt arrives so many more times" },
+	[EMU_FAULT_FIRMWARE_SLOW] = { "firmware_slow", NSEC_PER_SEC, "device", "nanoseconds",
+				      "a boot takes longer" },
+	[EMU_FAULT_FIRMWARE_DIES] = { "firmware_dies", 1, "device", "",
+				      "a boot does not end until the function is reset" },
+	[EMU_FAULT_ENGINE_DIES] = { "engine_dies", 1, "device", "",
+				    "the engine does nothing more until the function is reset" },
+	[EMU_FAULT_CONFIG_ALL_ONES] = { "config_all_ones", 1, "device", "",
+					"the device is removed by surprise, for good" },
+	[EMU_FAULT_LINK_DOWN] = { "link_down", NSEC_PER_SEC, "device", "nanoseconds",
+				  "the device is absent, and then back from a reset" },
+	[EMU_FAULT_REFUSE_MAPPING] = { "refuse_mapping", 1, "device", "",
+				       "the memory of a table, ring or region is not reached" },
 };
 
 /* splitmix64: one well mixed number for each pair. */
@@ -128,6 +159,53 @@ static int get_fault_tries(void *data, u64 *value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(tries_fops, get_fault_tries, set_fault_tries, "%llu\n");
 
+static int about_show(struct seq_file *text, void *unused)
+{
+	const struct fault_kind *kind = text->private;
+
+	seq_printf(text, "%s\n", kind->about);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(about);
+
+static int target_is_show(struct seq_file *text, void *unused)
+{
+	const struct fault_kind *kind = text->private;
+
+	seq_printf(text, "%s\n", kind->target_is);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(target_is);
+
+static int value_is_show(struct seq_file *text, void *unused)
+{
+	const struct fault_kind *kind = text->private;
+
+	seq_printf(text, "%s\n", kind->value_is);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(value_is);
+
+static int value_default_show(struct seq_file *text, void *unused)
+{
+	const struct fault_kind *kind = text->private;
+
+	seq_printf(text, "%llu\n", kind->value);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(value_default);
+
+/* With these a program can list and explain the faults without knowing any of them. */
+static void make_fault_words(const struct fault_kind *kind, struct dentry *folder)
+{
+	void *data = (void *)kind;
+
+	debugfs_create_file("about", 0400, folder, data, &about_fops);
+	debugfs_create_file("target_is", 0400, folder, data, &target_is_fops);
+	debugfs_create_file("value_is", 0400, folder, data, &value_is_fops);
+	debugfs_create_file("value_default", 0400, folder, data, &value_default_fops);
+}
+
 static void make_fault_files(struct emu_fault_setting *s, struct dentry *folder)
 {
 	debugfs_create_file_unsafe("count", 0600, folder, s, &count_fops);
@@ -141,7 +219,7 @@ static void make_fault_files(struct emu_fault_setting *s, struct dentry *folder)
 
 void emu_faults_init(struct emu *emu)
 {
-	struct dentry *all = debugfs_create_dir("faults", emu->debugfs);
+	struct dentry *all = debugfs_create_dir("faults", emu->debugfs), *folder;
 	unsigned int i;
 
 	for (i = 0; i < EMU_FAULTS; i++) {
@@ -151,6 +229,8 @@ void emu_faults_init(struct emu *emu)
 		s->per_mille = PER_MILLE;
 		s->target = EMU_FAULT_ANY;
 		s->value = faults[i].value;
-		make_fault_files(s, debugfs_create_dir(faults[i].name, all));
+		folder = debugfs_create_dir(faults[i].name, all);
+		make_fault_files(s, folder);
+		make_fault_words(&faults[i], folder);
 	}
 }

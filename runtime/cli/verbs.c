@@ -18,6 +18,7 @@ const struct command commands[] = {
 	{"events", "show what happened to a device, and what happens now", cmd_events},
 	{"regs", "show the registers of a device", cmd_regs},
 	{"reset", "reset a device", cmd_reset},
+	{"fault", "list, set or clear faults of an emulated device", cmd_fault},
 	{"plan", "compute how many bytes a model will need", cmd_plan},
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},

@@ -13,7 +13,7 @@ golden=$root/tests/golden/checkpoint
 verbs=$("$embeng" --list-cmds)
 
 # Verbs whose ordinary document takes a device behind the driver: tests/vm asks for it.
-driver_only='reset'
+driver_only='fault reset'
 
 python_with jsonschema "$scripts/schemas.py" --table $verbs >"$folder/out" 2>"$folder/err" &&
 	report ok 'each verb has a schema, and none is open' ||

@@ -59,7 +59,7 @@ sed -n 's/^CONFIGFS_ATTR[A-Z_]*(emu_, \([a-z0-9_]*\));$/\1/p' kmod/emulator/conf
 verdict 'configfs files of the emulator' /sys/kernel/config/embeng_emu/FOLDER/
 
 {
-	sed -n '/make_fault_files(/,/^}/s/.*debugfs_create_[a-z0-9_]*("\([a-z_]*\)".*/faults\/FAULT\/\1/p' \
+	sed -n '/make_fault_\(files\|words\)(/,/^}/s/.*debugfs_create_[a-z0-9_]*("\([a-z_]*\)".*/faults\/FAULT\/\1/p' \
 		kmod/emulator/fault.c
 	for folder in speed thermal; do
 		sed -n "/ make_$folder(/,/^}/s/.*debugfs_create_[a-z0-9]*(\"\([a-z_]*\)\".*/$folder\/\1/p" \
@@ -72,12 +72,17 @@ verdict 'debugfs files of the emulator' /sys/kernel/debug/embeng_emu/DEVICE/
 
 # Faults by name, in the text and in embeng_emu(4).
 number=$((number + 1))
-sed -n '/^} faults\[EMU_FAULTS\]/,/^};/s/.*= { "\([a-z_]*\)",.*/\1/p' kmod/emulator/fault.c |
+sed -n '/ faults\[EMU_FAULTS\]/,/^};/s/.*= { "\([a-z_]*\)",.*/\1/p' kmod/emulator/fault.c |
 	while read -r fault; do
 		grep -qw "$fault" docs/abi/debugfs-driver-embeng_emu && echo "$fault"
 		grep -q "^\.It Cm $fault$" docs/man/embeng_emu.4 && echo "$fault"
 	done >"$scratch/told"
 words=$(grep -c '_FAULT_[A-Z_]*\] = {' kmod/emulator/fault.c)
+# Each fault that the engine and the emulator ask for has its entry, in which nothing is left out.
+asked=$(cat engine/port.h kmod/emulator/fault.h | grep -cE '^	(PORT|EMU)_FAULT_[A-Z_]+(,| = )')
+told=$(tr -d '\n' <kmod/emulator/fault.c |
+	grep -oE '_FAULT_[A-Z_]+\] = \{[^}]*"[a-z]+",[^}"]*"[a-z ]*",[^}"]*"[^"}]{10,}" \}' | wc -l)
+[ "$words" -eq "$asked" ] && [ "$words" -eq "$told" ] || words=0
 if [ "$words" -gt 0 ] && [ "$(wc -l <"$scratch/told")" -eq $((2 * words)) ]; then
 	echo "ok $number - faults by name"
 else

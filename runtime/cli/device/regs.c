@@ -116,7 +116,7 @@ static error_t check_register_name(const char *name, struct argp_state *state)
 	return EINVAL;
 }
 
-static error_t add_name(struct call *call, const char *name, struct argp_state *state)
+static error_t add_register_name(struct call *call, const char *name, struct argp_state *state)
 {
 	if (call->chosen.count == REGS_NAMES_MAX) {
 		argp_error(state,
@@ -219,7 +219,7 @@ static error_t parse_regs_option(int key, char *arg, struct argp_state *state)
 		call->diff = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		return add_name(call, arg, state);
+		return add_register_name(call, arg, state);
 	case ARGP_KEY_END:
 		return check_regs_call(call, state);
 	default:

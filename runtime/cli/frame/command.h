@@ -52,6 +52,7 @@ int cmd_train(int argc, char **argv);
 int cmd_lookup(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_events(int argc, char **argv);
+int cmd_fault(int argc, char **argv);
 int cmd_fw(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_top(int argc, char **argv);
