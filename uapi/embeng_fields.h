@@ -25,8 +25,8 @@
  * EMBENG_REGISTER_FIELD_TABLE - every field of a register that is more than one number
  *
  * X(register, name, lowest bit, bits, kind). A NUMBER is a number and a FLAG one bit. Values of any
- * other kind have names, which EMBENG_REGISTER_VALUE_TABLE lists. OPTIMIZERS has a flag for each optimizer of
- * EMBENG_OPTIMIZER_TABLE besides, at the bit of its value.
+ * other kind have names, which EMBENG_REGISTER_VALUE_TABLE lists. OPTIMIZERS has a flag for each
+ * optimizer of EMBENG_OPTIMIZER_TABLE besides, at the bit of its value.
  */
 #define EMBENG_REGISTER_FIELD_TABLE(X) \
 	X(INTERFACE, MINOR, 0, 16, NUMBER) \
