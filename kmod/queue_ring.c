@@ -86,8 +86,7 @@ static void walk_completions(struct embeng_queue *q, struct list_head *done)
 		return;
 	for (; q->walked != tail; q->walked++) {
 		cqe = &ring[q->walked & (q->layout.cq_entries - 1)];
-		trace_embeng_complete(q->context->number, q->number, cqe->cookie, cqe->status,
-				      cqe->flags);
+		trace_embeng_complete(q->context->number, q->number, cqe);
 		q->owed -= q->owed > 0;
 		if (READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
 			note_command_done(q, cqe);

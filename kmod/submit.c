@@ -16,7 +16,6 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
-#include "trace.h"
 
 #define STRIDE_MAX 4096u
 
@@ -98,10 +97,7 @@ static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 
 	ret = embeng_ring_consume(q, head);
 	if (ret)
 		return ret;
-	ret = embeng_submit_take(q, batch);
-	if (!ret)
-		trace_embeng_submit(q->context->number, q->number, batch->index, batch->count);
-	return ret;
+	return embeng_submit_take(q, batch);
 }
 
 /**

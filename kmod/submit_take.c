@@ -12,6 +12,7 @@
 
 #include "context.h"
 #include "ring.h"
+#include "trace.h"
 
 /* Under vector->lock. */
 static bool has_ring_room(const struct embeng_queue *q, const struct embeng_batch *batch)
@@ -160,6 +161,17 @@ static int count_batch(struct embeng_queue *q, struct embeng_batch *batch)
 	return ret;
 }
 
+/* Before the doorbell can be rung, which an interrupt may do once the lock is dropped. */
+static void trace_batch(const struct embeng_queue *q, const struct embeng_batch *batch)
+{
+	u32 context = q->context->number, i;
+
+	trace_embeng_submit(context, q->number, batch->index, batch->count);
+	for (i = 0; trace_embeng_command_enabled() && i < batch->count; i++)
+		trace_embeng_command(context, q->number, q->kind, batch->index + i,
+				     &batch->commands[i]);
+}
+
 static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	struct embeng_job *job = batch->job;
@@ -181,6 +193,7 @@ static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 	}
 	atomic64_add(job->delay_us, &q->context->delay_us);
 	list_add_tail(&job->link, &q->jobs);
+	trace_batch(q, batch);
 }
 
 /**

@@ -8,6 +8,9 @@
 
 #include <linux/tracepoint.h>
 
+struct embeng_cmd;
+struct embeng_cqe;
+
 /* Events about @count commands of a queue, from @index on. */
 DECLARE_EVENT_CLASS(embeng_commands,
 	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
@@ -40,26 +43,62 @@ DEFINE_EVENT(embeng_commands, embeng_submit_take,
 	TP_ARGS(context, queue, index, count)
 );
 
+/* One of the commands that embeng_submit counts. */
+TRACE_EVENT(embeng_command,
+	TP_PROTO(u32 context, u32 queue, u32 kind, u32 index, const struct embeng_cmd *cmd),
+	TP_ARGS(context, queue, kind, index, cmd),
+	TP_STRUCT__entry(
+		__field(u32, context)
+		__field(u32, queue)
+		__field(u32, kind)
+		__field(u32, index)
+		__field(u16, opcode)
+		__field(u64, cookie)
+		__field(u64, step)
+		__field(u64, after)
+	),
+	TP_fast_assign(
+		__entry->context = context;
+		__entry->queue = queue;
+		__entry->kind = kind;
+		__entry->index = index;
+		__entry->opcode = cmd->opcode;
+		__entry->cookie = cmd->cookie;
+		__entry->step = cmd->step;
+		__entry->after = cmd->after;
+	),
+	TP_printk("context=%u queue=%u kind=%u index=%u opcode=%u cookie=%#llx step=%llu after=%llu",
+		  __entry->context, __entry->queue, __entry->kind, __entry->index,
+		  __entry->opcode, __entry->cookie, __entry->step, __entry->after)
+);
+
+/* The driver saw a completion. The device wrote it at device_ns, by its own clock. */
 TRACE_EVENT(embeng_complete,
-	TP_PROTO(u32 context, u32 queue, u64 cookie, u16 status, u16 flags),
-	TP_ARGS(context, queue, cookie, status, flags),
+	TP_PROTO(u32 context, u32 queue, const struct embeng_cqe *cqe),
+	TP_ARGS(context, queue, cqe),
 	TP_STRUCT__entry(
 		__field(u32, context)
 		__field(u32, queue)
 		__field(u64, cookie)
 		__field(u16, status)
 		__field(u16, flags)
+		__field(u32, index)
+		__field(u64, step)
+		__field(u64, device_ns)
 	),
 	TP_fast_assign(
 		__entry->context = context;
 		__entry->queue = queue;
-		__entry->cookie = cookie;
-		__entry->status = status;
-		__entry->flags = flags;
+		__entry->cookie = cqe->cookie;
+		__entry->status = cqe->status;
+		__entry->flags = cqe->flags;
+		__entry->index = cqe->index;
+		__entry->step = cqe->step;
+		__entry->device_ns = cqe->timestamp;
 	),
-	TP_printk("context=%u queue=%u cookie=%#llx status=%u flags=%u",
+	TP_printk("context=%u queue=%u cookie=%#llx status=%u flags=%u index=%u step=%llu device_ns=%llu",
 		  __entry->context, __entry->queue, __entry->cookie, __entry->status,
-		  __entry->flags)
+		  __entry->flags, __entry->index, __entry->step, __entry->device_ns)
 );
 
 TRACE_EVENT(embeng_event,

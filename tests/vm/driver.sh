@@ -80,8 +80,8 @@ traced()
 	record_events 1 || return 1
 	"$build/tests/vm/vm-accel_submit" >/dev/null
 	record_events 0 || return 1
-	for event in embeng_submit embeng_submit_take embeng_complete embeng_event embeng_admin \
-		embeng_reset; do
+	for event in embeng_submit embeng_command embeng_submit_take embeng_complete embeng_event \
+		embeng_admin embeng_reset; do
 		grep -m 1 "$event:" "$tracing/trace" || return 1
 	done
 }
