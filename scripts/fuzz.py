@@ -98,6 +98,7 @@ TARGETS = {
     "tpu": Target(400000, [
         "runtime/src/compat/tpu/handle.c", "runtime/src/compat/tpu/import.c",
         "runtime/src/compat/tpu/optimizer.c", "runtime/src/compat/tpu/wire.c"]),
+    "trace": Target(50000, ["runtime/cli/trace/[!c]*.c"], 4096),
     "vector": Target(6000, ["runtime/cli/conform/*.c"], 4096, VECTORS),
 }
 

@@ -19,6 +19,7 @@ const struct command commands[] = {
 	{"regs", "show the registers of a device", cmd_regs},
 	{"reset", "reset a device", cmd_reset},
 	{"fault", "list, set or clear faults of an emulated device", cmd_fault},
+	{"trace", "follow steps through the driver, with times", cmd_trace},
 	{"plan", "compute how many bytes a model will need", cmd_plan},
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},

@@ -51,6 +51,7 @@ ordinary plan --table t:4x1
 ordinary train "$folder/baskets.txt" --min-count 1 --epochs 1 --dim 4 --save "$folder/saved"
 ordinary demo --source "$folder/status" --epochs 1
 ordinary checkpoint ls "$golden"
+ordinary trace show /dev/null
 ordinary lookup "$folder/saved" items_in 0 1
 ordinary config show "$folder/model.json"
 ordinary fw show -d soft

@@ -56,6 +56,7 @@ int cmd_fault(int argc, char **argv);
 int cmd_fw(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
