@@ -17,6 +17,7 @@
 
 /**
  * struct fault_kind - a fault, as its files in debugfs tell of it
+ * @name: name of its folder
  * @value: initial value
  * @target_is: kind of the thing that it strikes
  * @value_is: unit of the value, or an empty string if the fault does not use it
