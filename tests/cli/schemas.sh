@@ -23,6 +23,13 @@ for schema in "$root"/docs/schemas/*.json; do
 done >"$folder/out" 2>"$folder/err"
 [ ! -s "$folder/out" ] && report ok 'each schema is installed' || report no 'each schema is installed'
 
+for script in "$scripts"/*.sh; do
+	grep -q '^\. .*/checks\.sh"$' "$script" && ! grep -qx finish "$script" &&
+		echo "${script##*/} does not end with finish, so its documents are not validated"
+done >"$folder/out" 2>"$folder/err"
+[ ! -s "$folder/out" ] && report ok 'each script validates its documents' ||
+	report no 'each script validates its documents'
+
 # ordinary ARGUMENT...: a call that succeeds
 ordinary()
 {
