@@ -37,6 +37,16 @@ static bool chooses_itself(const char *driver)
 	       !strncmp(driver, "amd_pstate", 10);
 }
 
+/* True for the folder of a processor; "cpufreq" and "cpuidle" stand beside them. */
+static bool is_processor(const struct machine *m, const char *name)
+{
+	char path[TREE_PATH];
+
+	return !strncmp(name, "cpu", 3) && name[3] &&
+	       strspn(name + 3, "0123456789") == strlen(name + 3) &&
+	       tree_kind(m->tree, tree_path(path, PROCESSORS "/%s", name)) == TREE_FOLDER;
+}
+
 static bool is_kept_slow(const struct machine *m, const char *processor)
 {
 	char path[TREE_PATH], governor[32], driver[32];
@@ -62,8 +72,7 @@ void check_governor(const struct machine *m, const struct function *device, stru
 		return;
 	}
 	for (size_t i = 0; i < names.count; i++) {
-		if (strncmp(names.list[i], "cpu", 3) || !names.list[i][3] ||
-		    strspn(names.list[i] + 3, "0123456789") != strlen(names.list[i] + 3))
+		if (!is_processor(m, names.list[i]))
 			continue;
 		all++;
 		slow += is_kept_slow(m, names.list[i]);
