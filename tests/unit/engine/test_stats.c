@@ -40,6 +40,31 @@ START_TEST(test_each_step_counts_once)
 }
 END_TEST
 
+/* A command says how much it did, for the counts of its queue, as the device's counters do. */
+START_TEST(test_commands_say_what_they_did)
+{
+	struct small_model m = small_model(10, 1);
+	s64 ids[] = {3, 3, 4};
+	struct direct *d = small_open(&m, 2);
+	struct command *lookup = small_lookup(d, &d->input[0], 1, ids, 3).command;
+	struct command *update = small_update(d, 0, 1, 3, 1);
+
+	ck_assert_int_eq(direct_submit(d, lookup), VERDICT_READY);
+	ck_assert_int_eq(direct_try(d, lookup), VERDICT_READY);
+	ck_assert_uint_eq(lookup->ids, 3);
+	ck_assert_uint_eq(lookup->rows, 0);
+	ck_assert_int_eq(direct_submit(d, update), VERDICT_READY);
+	ck_assert_int_eq(direct_try(d, update), VERDICT_READY);
+	ck_assert_uint_eq(update->ids, 0);
+	ck_assert_uint_eq(update->rows, 2);
+	ck_assert_uint_eq(reg_read64(&d->engine, EMBENG_REG_COUNT_IDS), 3);
+	ck_assert_uint_eq(reg_read64(&d->engine, EMBENG_REG_COUNT_UNIQUE_ROWS), 2);
+	free(lookup);
+	free(update);
+	direct_free(d);
+}
+END_TEST
+
 /* Far more rows than the sketch holds: no count too high, none short by more than said. */
 START_TEST(test_hot_rows_keep_their_bound)
 {
@@ -164,7 +189,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {test_each_step_counts_once, test_hot_rows_keep_their_bound,
+	const TTest *const tests[] = {test_each_step_counts_once, test_commands_say_what_they_did,
+				      test_hot_rows_keep_their_bound,
 				      test_hot_rows_are_those_of_whole_steps, NULL};
 
 	return direct_main("stats", tests);
