@@ -248,6 +248,8 @@ void queue_count_command(const struct command *command)
 	q->ids += command->ids;
 	q->rows += command->rows;
 	q->commands++;
+	if (q->engine->cut_off)
+		return;
 	EMBENG_STORE_RELEASE(&header->ids, q->ids);
 	EMBENG_STORE_RELEASE(&header->rows, q->rows);
 	EMBENG_STORE_RELEASE(&header->commands, q->commands);
@@ -262,5 +264,7 @@ void queue_count_wait(struct queue *q)
 		return;
 	reg_count(q->engine, EMBENG_REG_COUNT_WAITS_LOOKUP + 8 * wait, 1);
 	q->waits[wait]++;
+	if (q->engine->cut_off)
+		return;
 	EMBENG_STORE_RELEASE(&queue_header(q)->waits[wait], q->waits[wait]);
 }
