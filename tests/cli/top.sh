@@ -5,7 +5,7 @@
 set -u
 
 . "$(dirname "$0")/checks.sh"
-screen=$2
+screen=$2 server=0
 
 # put TREE FILE TEXT: a file of a recorded tree
 put()
@@ -173,7 +173,7 @@ expect 'this machine' 0 top --count 2 --interval 0.1
 page()
 {
 	for _ in $(seq 100); do
-		tmux -S "$folder/tmux" capture-pane -p >"$folder/out" 2>"$folder/err"
+		tmux -S "$folder/tmux.$server" capture-pane -p >"$folder/out" 2>"$folder/err"
 		grep -q -e "$2" "$folder/out" && report ok "$1" && return
 		sleep 0.1
 	done
@@ -182,17 +182,22 @@ page()
 
 press()
 {
-	tmux -S "$folder/tmux" send-keys "$@"
+	tmux -S "$folder/tmux.$server" send-keys "$@"
 }
 
-# start WIDTH HEIGHT ARGUMENT...: top in a terminal of this size, which stays when top ends
+# start WIDTH HEIGHT ARGUMENT...: top in a terminal of this size, which stays when top ends. A server
+# that is told to end takes a while, so that the next one has a name of its own.
 start()
 {
-	width=$1 height=$2
+	width=$1 height=$2 server=$((server + 1))
 	shift 2
-	tmux -S "$folder/tmux" -f /dev/null kill-server 2>/dev/null
-	tmux -S "$folder/tmux" -f /dev/null new-session -d -x "$width" -y "$height" \
+	tmux -S "$folder/tmux.$server" -f /dev/null new-session -d -x "$width" -y "$height" \
 		"TERM=screen $embeng top $*; echo ended with \$?; exec sleep 100"
+}
+
+stop()
+{
+	tmux -S "$folder/tmux.$server" kill-server
 }
 
 on_screen()
@@ -218,19 +223,20 @@ on_screen()
 	page 'its queues' '^5  *input  *mapped  *3  *update'
 	press q
 	page 'back from the context' 'contexts by commands'
-	tmux -S "$folder/tmux" resize-window -x 60 -y 14
+	tmux -S "$folder/tmux.$server" resize-window -x 60 -y 14
 	page 'a narrow terminal has fewer columns' '^ *PID  PROGRAM  *BUSY  *IDS/S  *ROWS/S  *MEMORY$'
 		[ "$(awk '{ if (length($0) > 60) print }' "$folder/out" | wc -l)" -eq 0 ] &&
 		report ok 'no line is broken' || report no 'no line is broken'
 	press Down Down
 	page 'the chosen context is scrolled to' '^ *[0-9]*  *\(other\|train me\)'
-	tmux -S "$folder/tmux" resize-window -x 132 -y 40
+	tmux -S "$folder/tmux.$server" resize-window -x 132 -y 40
 	page 'a wide terminal has more again' '^DEVICE .* POWER  STATE$'
 	press q
 	page 'the end' '^ended with 0'
+	stop
 	start 80 24 --root "$a" --root "$b" --interval 0.1
 	page 'the next sample has rates' 'rates over 0.10 s'
-	tmux -S "$folder/tmux" kill-server
+	stop
 }
 
 if [ "$screen" = screen ]; then
