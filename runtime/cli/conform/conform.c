@@ -13,9 +13,9 @@
 #include "../device/device.h"
 #include "../frame/command.h"
 #include "../frame/progress.h"
+#include "../frame/tap.h"
 #include "list.h"
 #include "run.h"
-#include "tap.h"
 #include "value.h"
 
 static const char doc[] =
@@ -177,10 +177,12 @@ static int run_vectors(const struct call *call, const struct vector_list *list,
 	struct report report = {.out = out};
 	struct progress progress = progress_start(!isatty(STDOUT_FILENO) || out->json);
 
-	if (out->json)
+	if (out->json) {
 		report.vectors = json_object_new_array();
-	else
+	} else {
+		tap_begin(stdout);
 		tap_plan(stdout, list->count);
+	}
 	if (!out->json && call->run.fixed_cores && asks_for_cores(call, list))
 		tap_comment(stdout, "cores: the number is fixed; vectors cannot choose another");
 	for (size_t i = 0; i < list->count; i++) {

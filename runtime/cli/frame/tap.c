@@ -42,9 +42,14 @@ static void put_failure(FILE *out, struct json_object *failure)
 	}
 }
 
+void tap_begin(FILE *out)
+{
+	fputs("TAP version 14\n", out);
+}
+
 void tap_plan(FILE *out, size_t tests)
 {
-	fprintf(out, "TAP version 14\n1..%zu\n", tests);
+	fprintf(out, "1..%zu\n", tests);
 }
 
 void tap_comment(FILE *out, const char *text)
@@ -58,29 +63,35 @@ void tap_ok(FILE *out, size_t number, const char *name)
 	fputc('\n', out);
 }
 
-void tap_skip(FILE *out, size_t number, const char *name, struct json_object *capabilities)
+void tap_skip(FILE *out, size_t number, const char *name, struct json_object *reasons)
 {
 	put_result(out, "ok", number, name);
 	fputs(" # SKIP", out);
-	for (size_t i = 0; i < json_object_array_length(capabilities); i++) {
+	for (size_t i = 0; i < json_object_array_length(reasons); i++) {
 		fputc(' ', out);
-		put_test_name(out,
-			      json_object_get_string(json_object_array_get_idx(capabilities, i)));
+		put_test_name(out, json_object_get_string(json_object_array_get_idx(reasons, i)));
 	}
 	fputc('\n', out);
+}
+
+static void put_file(FILE *out, const char *file)
+{
+	struct json_object *path = json_object_new_string(file);
+
+	fputs("  file: ", out);
+	put_scalar(out, path);
+	json_object_put(path);
 }
 
 void tap_not_ok(FILE *out, size_t number, const char *name, const char *file,
 		struct json_object *failures)
 {
-	struct json_object *path = json_object_new_string(file);
-
 	put_result(out, "not ok", number, name);
-	fputs("\n  ---\n  file: ", out);
-	put_scalar(out, path);
+	fputs("\n  ---\n", out);
+	if (file)
+		put_file(out, file);
 	fputs("  failures:\n", out);
 	for (size_t i = 0; i < json_object_array_length(failures); i++)
 		put_failure(out, json_object_array_get_idx(failures, i));
 	fputs("  ...\n", out);
-	json_object_put(path);
 }
