@@ -32,6 +32,7 @@ const struct command commands[] = {
 	{"report", "put what a helper needs to know into one archive", cmd_report},
 	{"decode", "say in words what a dump, trace, ring or blob holds", cmd_decode},
 	{"conform", "run conformance vectors on a device", cmd_conform},
+	{"validate", "check that a device is in order, part by part", cmd_validate},
 };
 
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
