@@ -107,8 +107,9 @@ PyObject *array_new(PyObject *empty, const int64_t *shape, int rank);
 
 /* -- error.c ----------------------------------------------------------------- */
 
-/* Raises the exception of the calling thread's last error. Return: NULL. */
+/* Raises the exception of the calling thread's last error, or of @error. Return: NULL. */
 PyObject *core_fail(struct core_state *state);
+PyObject *core_fail_of(struct core_state *state, const struct embeng_error *error);
 /* Likewise of a call that makes tables, for which there may be no memory (ENOSPC, too). */
 PyObject *core_fail_making(struct core_state *state, int code);
 /* Raises one with a code and a sentence of this module. */
@@ -335,6 +336,11 @@ int gradients_read(struct engine_object *engine, struct call *call, PyObject *gr
 /* The factor of all gradients; none where @object is NULL or None. */
 int multiplier_read(PyObject *object, struct embeng_gradients *gradients);
 
+/* -- protocol.c -------------------------------------------------------------- */
+
+/* Copies activations into a new array. */
+PyObject *view_copy(struct core_state *state, const struct embeng_view *view);
+
 /* -- keyed.c: bags of several features in one array ----------------------------- */
 
 bool keyed_is(const struct engine_object *engine, PyObject *object);
@@ -360,6 +366,7 @@ int pieces_look_up(struct engine_object *engine, struct call *call, struct emben
 
 extern PyMethodDef lookup_methods[], update_methods[], protocol_methods[], rows_methods[];
 extern PyMethodDef checkpoint_methods[], stats_methods[], partition_methods[];
+extern PyMethodDef session_methods[];
 
 /* -- other objects, and functions of the module ------------------------------ */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The type Engine: an open handle. Its methods stand in lookup.c, update.c, protocol.c, rows.c,
- * checkpoint.c and stats.c.
+ * checkpoint.c, session_methods.c and stats.c.
  *
  * handles.c says when a handle is closed: each call is between engine_enter() and engine_leave(), the
  * life of a map between open_engine_keep() and engine_let_go(). open->lock guards the list of calls
@@ -467,9 +467,9 @@ PyType_Spec engine_spec = {
 
 void engine_gather_methods(void)
 {
-	PyMethodDef *const parts[] = {engine_methods,	lookup_methods,	  update_methods,
-				      protocol_methods, rows_methods,	  checkpoint_methods,
-				      stats_methods,	partition_methods};
+	PyMethodDef *const parts[] = {engine_methods,	lookup_methods,	   update_methods,
+				      protocol_methods, rows_methods,	   checkpoint_methods,
+				      stats_methods,	partition_methods, session_methods};
 	size_t count = 0;
 
 	for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)

@@ -46,16 +46,28 @@ static PyObject *find_error(struct core_state *state, int code)
 	return type ? type : state->error;
 }
 
+static PyObject *raise_given(struct core_state *state, PyObject *type,
+			     const struct embeng_error *error)
+{
+	PyObject *text = PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text),
+					      "replace");
+
+	raise_error(type ? type : find_error(state, error->code), error->code, error->status, text);
+	Py_XDECREF(text);
+	return NULL;
+}
+
 static PyObject *raise_last(struct core_state *state, PyObject *type)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	PyObject *text;
 
 	embeng_last_error(&error);
-	text = PyUnicode_DecodeUTF8(error.text, (Py_ssize_t)strlen(error.text), "replace");
-	raise_error(type ? type : find_error(state, error.code), error.code, error.status, text);
-	Py_XDECREF(text);
-	return NULL;
+	return raise_given(state, type, &error);
+}
+
+PyObject *core_fail_of(struct core_state *state, const struct embeng_error *error)
+{
+	return raise_given(state, NULL, error);
 }
 
 PyObject *core_fail(struct core_state *state)

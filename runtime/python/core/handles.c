@@ -17,6 +17,7 @@
 
 #include "pending.h"
 #include "raw.h"
+#include "session.h"
 
 /* Open engines by their numbers, which rise. */
 static struct {
@@ -248,6 +249,7 @@ void open_engine_shut(struct open_engine *open)
 {
 	pending_free(open);
 	raw_calls_free(open);
+	raw_session_free(open);
 	embeng_close(open->handle);
 }
 

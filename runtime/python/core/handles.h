@@ -17,6 +17,7 @@
 
 struct raw_call;
 struct pending;
+struct session;
 
 /* The part of an engine that needs no Python object, and may outlive it. */
 struct open_engine {
@@ -33,6 +34,7 @@ struct open_engine {
 	struct raw_call *calls;	 /* kept for the next ones */
 	struct pending *pending; /* gradients that wait for an update */
 	size_t pending_count;
+	struct session *session; /* the order of its steps, once a program asks for one */
 };
 
 enum open_entry { OPEN_ENTERED, OPEN_CLOSED, OPEN_CHANGING };

@@ -108,15 +108,14 @@ static int dequeue_batch(void *arg, int64_t timeout_ns)
 	return embeng_dequeue(step->engine->handle, step->replica, timeout_ns, &step->activations);
 }
 
-static PyObject *copy_view(struct step *step, const struct embeng_view *view)
+PyObject *view_copy(struct core_state *state, const struct embeng_view *view)
 {
-	PyObject *object = array_new(step->engine->state->empty, view->shape, (int)view->rank);
+	PyObject *object = array_new(state->empty, view->shape, (int)view->rank);
 	struct array array;
 
 	if (!object)
 		return NULL;
-	if (array_get_output(step->engine->state, object, &(struct part){NULL, "activations"},
-			     &array)) {
+	if (array_get_output(state, object, &(struct part){NULL, "activations"}, &array)) {
 		Py_DECREF(object);
 		return NULL;
 	}
@@ -163,7 +162,7 @@ static PyObject *copy_activations(struct step *step)
 	for (size_t k = 0; arrays && lengths && k < a->count; k++) {
 		PyObject *name = step->engine->layout.features[k].name;
 
-		if (set_item(arrays, name, copy_view(step, &a->features[k])) ||
+		if (set_item(arrays, name, view_copy(step->engine->state, &a->features[k])) ||
 		    set_item(lengths, name, copy_lengths(step, &a->features[k])))
 			Py_CLEAR(arrays);
 	}

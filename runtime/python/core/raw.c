@@ -143,7 +143,7 @@ static int begin_batch(struct raw_use *use, enum embeng_mode mode, uint32_t repl
 
 /* -- inputs --------------------------------------------------------------------------- */
 
-static int give_raw_feature(struct embeng_batch *batch, const struct raw_feature *f)
+int raw_feature_give(struct embeng_batch *batch, const struct raw_feature *f)
 {
 	struct embeng_bags bags = f->bags;
 	int64_t samples = (int64_t)bags.id_count;
@@ -177,7 +177,7 @@ static int take_raw_feature(struct raw_use *use, const struct raw_feature *f)
 	call->elements[at] = f->gradient_elements;
 	call->weights[at] = f->weight_gradient;
 	call->weight_counts[at] = f->weight_gradient ? f->bags.id_count : 0;
-	return report_use(use, give_raw_feature(use->batch, f));
+	return report_use(use, raw_feature_give(use->batch, f));
 }
 
 static int fill_raw_batch(struct raw_use *use)

@@ -52,6 +52,9 @@ int raw_weight_gradients(int64_t engine, const struct raw_feature *features, siz
 int raw_measure(int64_t engine, int feature, int64_t *dim, int64_t *sequence_length,
 		struct embeng_error *error);
 
+/* Gives a batch the input of a feature. Return: as embeng_batch_bags(), with the library's last error. */
+int raw_feature_give(struct embeng_batch *batch, const struct raw_feature *feature);
+
 /* Frees the calls that an engine keeps, before it is shut. */
 void raw_calls_free(struct open_engine *open);
 

@@ -106,7 +106,9 @@ enum {
 	FORM_COUNT,
 };
 #define FORM_MASK 7
-#define FORM_WEIGHTED 8 /* a flag beside the form: each id has a weight */
+/* Flags beside the form: each id has a weight; each id has a row of activations of its own. */
+#define FORM_WEIGHTED 8
+#define FORM_SEQUENCE 16
 
 struct tf_feature {
 	int index, form;

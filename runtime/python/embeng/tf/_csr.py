@@ -55,9 +55,9 @@ def list_entries(form: Form, arrays: Sequence[Any], table: Any) -> Entries:
         ids, count = arrays[0], len(arrays[0])
         samples = numpy.arange(count)
     elif form.kind == "sparse":
-        ids, shape = arrays[1], tuple(arrays[2][:-1])
-        count = int(numpy.prod(shape))
-        samples = find_samples(form.name, *arrays[:3])
+        ids, indices, shape = arrays[0], arrays[1], arrays[2]
+        count = int(numpy.prod(shape[:-1]))
+        samples = find_samples(form.name, indices, ids, shape)
     else:
         ids, count = arrays[0], len(arrays[1]) - 1
         samples = numpy.repeat(numpy.arange(count), numpy.diff(arrays[1]))

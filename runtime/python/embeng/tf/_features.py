@@ -2,17 +2,17 @@
 """Tensors, sparse tensors and ragged tensors as bags.
 
 A feature of a graph is taken apart into plain tensors (:func:`flatten_feature`), which an op can
-have as inputs, and put together again as bags of arrays where the op runs (:func:`make_bags`).
+have as inputs. The op reads them by their :class:`Form`.
 """
-import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
 import tensorflow as tf
 
 from .._errors import InvalidError, OutOfRangeError
-from .._inputs import Ragged, Sparse
+from ._forms import DENSE, SEQUENCE, SPARSE, SPLITS, WEIGHTED
+
+_KINDS = {"dense": DENSE, "sparse": SPARSE, "ragged": SPLITS}
 
 
 class Form(NamedTuple):
@@ -23,7 +23,7 @@ class Form(NamedTuple):
     name : str
         The feature's name in the engine.
     kind : {"dense", "sparse", "ragged"}
-        Dense: ids. Sparse: indices, ids, shape. Ragged: ids, splits.
+        Dense: ids. Sparse: ids, indices, shape. Ragged: ids, splits.
     weighted : bool
         A tensor of weights stands behind them.
     samples : int
@@ -42,6 +42,12 @@ class Form(NamedTuple):
     def parts(self) -> int:
         """How many tensors it has."""
         return {"dense": 1, "sparse": 3, "ragged": 2}[self.kind] + self.weighted
+
+    @property
+    def code(self) -> int:
+        """Its number for the engine, with the flags of weights and of sequences."""
+        flags = WEIGHTED * self.weighted | SEQUENCE * self.sequence
+        return _KINDS[self.kind] | flags
 
 
 def _cast_ids(name: str, ids: Any) -> Any:
@@ -87,7 +93,7 @@ def flatten_feature(name: str, value: Any, weight: Any, samples: int,
     """
     if isinstance(value, tf.SparseTensor):
         _check_weight(name, tf.SparseTensor, "SparseTensor", weight)
-        parts = [value.indices, _cast_ids(name, value.values), value.dense_shape]
+        parts = [_cast_ids(name, value.values), value.indices, value.dense_shape]
         kind = "sparse"
     elif isinstance(value, tf.RaggedTensor):
         _check_weight(name, tf.RaggedTensor, "RaggedTensor", weight)
@@ -108,14 +114,6 @@ def flatten_feature(name: str, value: Any, weight: Any, samples: int,
                              "rows are not combined.")
         parts.append(tf.cast(weight.values, tf.float32))
     return Form(name, kind, weight is not None, samples, sequence), parts
-
-
-def _spread_sequences(name: str, values: Any, counts: Any, length: int) -> Ragged:
-    """Make a bag of one id, or of none, for each position of each sequence."""
-    starts = numpy.cumsum(counts) - counts
-    positions = numpy.arange(len(values)) - numpy.repeat(starts, counts)
-    bags = numpy.arange(length) < numpy.minimum(counts, length)[:, None]
-    return Ragged(values[positions < length], lengths=bags.astype(numpy.int64).reshape(-1))
 
 
 def find_samples(name: str, indices: Any, values: Any, shape: Any) -> Any:
@@ -152,48 +150,3 @@ def find_samples(name: str, indices: Any, values: Any, shape: Any) -> Any:
     if not len(indices):
         return numpy.zeros(0, numpy.int64)
     return numpy.ravel_multi_index(tuple(leading.T), tuple(lengths))
-
-
-def _count_ids(name: str, indices: Any, values: Any, shape: Any) -> Any:
-    places = find_samples(name, indices, values, shape)
-    if (numpy.diff(places) < 0).any():
-        raise InvalidError(f"feature {name}: the indices of its sparse tensor are not in order; "
-                           "call tf.sparse.reorder()")
-    return numpy.bincount(places, minlength=int(math.prod(shape[:-1])))
-
-
-def make_bags(form: Form, arrays: Sequence[Any]) -> Any:
-    """Put the arrays of one feature together as the engine takes them.
-
-    Parameters
-    ----------
-    form : Form
-        How to read them.
-    arrays : sequence of ndarray
-        As :func:`flatten_feature` gave their tensors.
-
-    Raises
-    ------
-    InvalidError
-        There are more or fewer samples than rows of activations.
-    """
-    weights = arrays[-1] if form.weighted else None
-    if form.kind == "dense":
-        samples, bags = len(arrays[0]), Ragged(arrays[0])
-    elif form.kind == "sparse":
-        samples = int(math.prod(arrays[2][:-1]))
-        bags = Sparse(arrays[0], arrays[1], tuple(arrays[2]), weights)  # type: ignore[assignment]
-    else:
-        samples = len(arrays[1]) - 1
-        bags = Ragged(arrays[0], arrays[1], weights=weights)
-    spread = samples and form.samples > samples and form.samples % samples == 0
-    if form.kind != "dense" and samples and (spread or (form.sequence and form.samples == samples)):
-        values = arrays[1] if form.kind == "sparse" else arrays[0]
-        counts = (_count_ids(form.name, *arrays[:3]) if form.kind == "sparse"
-                  else numpy.diff(arrays[1]))
-        return _spread_sequences(form.name, values, counts, form.samples // samples)
-    if samples != form.samples:
-        raise InvalidError(f"feature {form.name}: the input has {samples} samples, and the output "
-                           f"shape has {form.samples}; give batches of the shape that build() or "
-                           "the first batch said")
-    return bags

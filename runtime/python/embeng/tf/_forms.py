@@ -13,7 +13,7 @@ from .._inputs import Ragged, Sparse
 
 # core/tensorflow.h has the same numbers.
 DENSE, EVEN, SPLITS, LENGTHS, SPARSE = range(5)
-FORM_MASK, WEIGHTED = 7, 8
+FORM_MASK, WEIGHTED, SEQUENCE = 7, 8, 16
 
 
 class Positions(NamedTuple):

@@ -33,19 +33,6 @@ class Token:
                                                  shared_name=f"embeng_token_{next(_numbers)}")
 
 
-class Mode:
-    """Whether gradients come for the batches of an enqueue, which a trace may find out late.
-
-    Attributes
-    ----------
-    train : bool
-        Read when the op runs. :meth:`TPUEmbedding.apply_gradients` sets it while tracing.
-    """
-
-    def __init__(self, train: bool):
-        self.train = train
-
-
 def view_array(tensor: Any) -> Any:
     """Show the memory of an eager tensor as an array, without a copy."""
     return numpy.asarray(memoryview(tensor))
@@ -102,10 +89,10 @@ def call(token: Token, function: Callable[..., Any], inputs: Sequence[Any],
 
 
 def enqueue(session: Session, token: Token, replicas: Sequence[int],
-            forms: Sequence[Sequence[Form]], tensors: Sequence[Any], mode: Mode) -> None:
-    """Enqueue a batch for each of some replicas."""
+            forms: Sequence[Sequence[Form]], tensors: Sequence[Any], mode: int) -> None:
+    """Enqueue a batch for each of some replicas, in a mode of :meth:`Session.enqueue`."""
     def run(*arrays: Any) -> None:
-        session.enqueue(replicas, forms, arrays, mode.train)
+        session.enqueue(replicas, forms, arrays, mode)
 
     call(token, run, tensors, ())
 
@@ -123,13 +110,13 @@ def dequeue(session: Session, token: Token, replica: int,
 def apply_gradients(session: Session, token: Token, replica: int, gradients: Sequence[Any],
                     rates: Sequence[Any]) -> None:
     """Hand in a replica's gradients: a tensor for each feature, or None for those without."""
-    given = [name for name, gradient in zip(session.features, gradients, strict=True)
-             if gradient is not None]
+    given = {name: gradient for name, gradient in zip(session.features, gradients, strict=True)
+             if gradient is not None}
+    names = [f"rate_{k}" for k in range(len(rates))]
 
     def run(*arrays: Any) -> None:
-        found = {name: array.reshape(-1, array.shape[-1])
-                 for name, array in zip(given, arrays, strict=False)}
-        values = {f"rate_{k}": float(array) for k, array in enumerate(arrays[len(given):])}
-        session.apply_gradients(replica, found, values)
+        found = dict(zip(given, arrays, strict=False))
+        values = map(float, arrays[len(given):])
+        session.apply_gradients(replica, found, dict(zip(names, values, strict=True)))
 
-    call(token, run, [*(g for g in gradients if g is not None), *rates], ())
+    call(token, run, [*given.values(), *rates], ())

@@ -103,7 +103,7 @@ class TPUEmbedding(_Base):
         self._engine_features = name_features(self._flat_features)
         self._engine_tables = [translate_table(table, self._dynamic_learning_rates)
                                for table in self._table_config]
-        self._modes: weakref.WeakKeyDictionary[Any, dict[str, list[_ops.Mode]]] = \
+        self._modes: weakref.WeakKeyDictionary[Any, dict[str, list[int]]] = \
             weakref.WeakKeyDictionary()
         if batch_size is not None:
             self._note_batch_size(batch_size)
@@ -331,13 +331,13 @@ class TPUEmbedding(_Base):
                     "strategy.run(). A TPU takes only the arguments of the function that "
                     "strategy.run() calls; compute the features before.")
 
-    def _note_mode(self, name: str | None, training: bool) -> _ops.Mode:
+    def _note_mode(self, name: str | None, training: bool) -> int:
         if not isinstance(training, bool):
             raise ValueError(f"training is {training!r}; give True or False, so that it is known "
                              "when the graph is made")
         if name is None or not training or tf.executing_eagerly():
-            return _ops.Mode(training)
-        mode = _ops.Mode(False)
+            return int(training)
+        mode = self._open().add_mode(False)
         self._modes.setdefault(_outermost_graph(), {}).setdefault(name, []).append(mode)
         return mode
 
@@ -395,11 +395,11 @@ class TPUEmbedding(_Base):
                 for number, gradient in enumerate(tf.nest.flatten(gradients))]
         rates = [tf.convert_to_tensor(tf.cast(rate(), tf.float32))
                  for rate in self._dynamic_learning_rates]
+        session = self._open()
         if name is not None and not tf.executing_eagerly():
             for mode in self._modes.get(_outermost_graph(), {}).get(name, []):
-                mode.train = True
-        _ops.apply_gradients(self._open(), self._token, replica_number("apply_gradients"), flat,
-                             rates)
+                session.set_mode(mode, True)
+        _ops.apply_gradients(session, self._token, replica_number("apply_gradients"), flat, rates)
 
     def _check_gradient(self, number: int, gradient: Any) -> Any:
         name = self._engine_features[number].name
