@@ -120,8 +120,27 @@ static int register_all(void)
 	return at < tf_operator_count ? -1 : 0;
 }
 
+/* Errors of steps begin with the names of the exceptions that eager programs get. */
+static int name_errors(PyObject *errors)
+{
+	PyObject *number, *type;
+	Py_ssize_t at = 0;
+
+	while (PyDict_Next(errors, &at, &number, &type)) {
+		PyObject *name = PyObject_GetAttrString(type, "__name__");
+		const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+
+		if (text)
+			tf_name_error((int)PyLong_AsLong(number), text);
+		Py_XDECREF(name);
+		if (!text)
+			return -1;
+	}
+	return 0;
+}
+
 /* TensorFlow has one registry in a process, in which all interpreters find the operators. */
-static int register_once(void *library)
+static int register_once(void *library, PyObject *errors)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static enum { UNTRIED, DONE, REFUSED } state;
@@ -136,7 +155,7 @@ static int register_once(void *library)
 	pthread_mutex_lock(&lock);
 	if (state == UNTRIED) {
 		tf = found;
-		ret = register_all();
+		ret = name_errors(errors) ? -1 : register_all();
 		state = ret ? REFUSED : DONE;
 	} else if (state == REFUSED) {
 		PyErr_SetString(PyExc_RuntimeError, "TensorFlow refused the operators before");
@@ -149,10 +168,10 @@ static int register_once(void *library)
 PyObject *tensorflow_register(PyObject *module, PyObject *path)
 {
 	const char *text = text_read(path, "path");
+	struct core_state *state = PyModule_GetState(module);
 	PyObject *names;
 	void *library;
 
-	(void)module;
 	if (!text)
 		return NULL;
 	library = dlopen(text, RTLD_LAZY | RTLD_NOLOAD);
@@ -160,7 +179,7 @@ PyObject *tensorflow_register(PyObject *module, PyObject *path)
 		PyErr_Format(PyExc_ImportError, "%s: TensorFlow has not loaded this library", text);
 		return NULL;
 	}
-	if (register_once(library)) {
+	if (register_once(library, state->errors)) {
 		dlclose(library);
 		return NULL;
 	}

@@ -21,6 +21,7 @@ struct tf_kernel_builder;
 struct tf_shape_context;
 struct tf_construction; /* the attributes of a kernel that is made */
 struct tf_context;	/* the inputs and outputs of a kernel that runs */
+struct raw_feature;
 
 /* Numbers of TensorFlow's types and codes of errors that are used here. */
 enum { TF_TYPE_FLOAT = 1, TF_TYPE_INT32 = 3, TF_TYPE_INT64 = 9 };
@@ -112,10 +113,18 @@ enum {
 
 struct tf_feature {
 	int index, form;
-	bool weighted;
+	bool weighted, sequence;
 	int bounds_at, weights_at,
 		weight_number; /* inputs of the operator; among those with weights */
 	int64_t dim, sequence_length;
+};
+
+/* Settings of the operators of steps alone (tensorflow_steps.c). */
+struct tf_step {
+	int64_t mode, timeout_ns;
+	int32_t replica_count, shape_count;
+	int64_t *replicas, *samples; /* enqueue: [replica_count], [count] */
+	int64_t *ranks, *dims;	     /* dequeue: [shape_count], and all shapes in one list */
 };
 
 struct tf_kernel {
@@ -127,24 +136,69 @@ struct tf_kernel {
 	char *rate_text;
 	const char **rate_names;
 	size_t rate_count;
+	struct tf_step step;
 };
 
-/* Reads the attributes that all operators have; those of an update, too. */
-struct tf_kernel *tf_kernel_make(struct tf_construction *made, bool is_update);
+/* Reads attributes into a new kernel. Return: 0, or -1 with an error. */
+typedef int (*tf_reader)(struct tf_kernel *kernel, struct tf_construction *made,
+			 struct tf_status *status);
+
+/* Makes a kernel with @read, and has TensorFlow's construction fail where that fails. */
+struct tf_kernel *tf_kernel_make(struct tf_construction *made, tf_reader read);
 /* Frees it; NULL is fine. */
 void tf_kernel_free(void *kernel);
+
+/* Readers of attributes. tf_read_features() reads those of lookups, tf_read_update() also of updates. */
+int tf_read_features(struct tf_kernel *kernel, struct tf_construction *made,
+		     struct tf_status *status);
+int tf_read_update(struct tf_kernel *kernel, struct tf_construction *made,
+		   struct tf_status *status);
+/* Forms of features, which no engine is asked about; "features" and "forms" have one entry for each. */
+int tf_read_forms(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status);
+int tf_read_replica(struct tf_kernel *kernel, struct tf_construction *made,
+		    struct tf_status *status);
+/* The names of rates. */
+int tf_read_rates(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status);
+/* A list of numbers, to be freed. @count: its length, or -1 for any, which is then set. */
+int64_t *tf_read_numbers(struct tf_construction *made, const char *name, int32_t *count,
+			 struct tf_status *status);
 
 /* Set an error of the operator, of the library, or for want of memory. Return: -1. */
 int tf_refuse(struct tf_status *status, const char *text);
 int tf_report(struct tf_status *status, const struct embeng_error *error);
 int tf_report_no_memory(struct tf_status *status);
+/* Likewise, of steps: an invalid argument, whose sentence has the name of embeng's exception before it. */
+int tf_report_step(struct tf_status *status, const struct embeng_error *error);
+/* Notes the name of the exception of an errno. */
+void tf_name_error(int number, const char *name);
 
 static inline bool tf_failed(const struct tf_status *status)
 {
 	return tf.get_code(status) != TF_CODE_OK;
 }
 
-/* -- tensorflow_kernels.c ------------------------------------------------------ */
+/* -- tensorflow_kernels.c: lookups and updates ----------------------------------- */
+
+/* One run of a kernel: inputs and outputs, which are held until its end. */
+struct tf_run {
+	const struct tf_kernel *kernel;
+	struct tf_context *context;
+	struct tf_status *status;
+	struct tf_tensor **inputs, **outputs;
+	int input_count, output_count;
+	struct raw_feature *features;
+};
+
+/* Takes @inputs inputs, which may be fewer than there are. Return: 0, or -1 with an error. */
+int tf_run_begin(struct tf_run *run, int inputs, int outputs);
+/* Frees what a run has, and has it fail if its status is an error. */
+void tf_run_end(struct tf_run *run);
+/* Takes the inputs of features, behind which are @more. Those behind @given of them are not taken. */
+int tf_take_forms(struct tf_run *run, size_t more, size_t given, size_t outputs);
+/* Takes a number for each rate, from the input @at on. */
+int tf_take_rates(struct tf_run *run, int at, struct embeng_rate *rates);
+/* Makes an output of f32. Return: NULL with an error. */
+float *tf_place_output(struct tf_run *run, int at, const int64_t *shape, int rank, size_t elements);
 
 /* One operator: its name, its attributes, inputs and outputs, each list ended by NULL, its kernel. */
 struct tf_operator {
@@ -156,5 +210,14 @@ struct tf_operator {
 
 extern const struct tf_operator tf_operators[];
 extern const size_t tf_operator_count;
+
+/* -- tensorflow_steps.c: enqueue, dequeue, apply gradients ----------------------- */
+
+void *tf_make_enqueue(struct tf_construction *made);
+void tf_compute_enqueue(void *kernel, struct tf_context *context);
+void *tf_make_dequeue(struct tf_construction *made);
+void tf_compute_dequeue(void *kernel, struct tf_context *context);
+void *tf_make_apply(struct tf_construction *made);
+void tf_compute_apply(void *kernel, struct tf_context *context);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The kernels of TensorFlow's operators: lookups, updates, and gradients of weights by the number of an
- * engine. They are a file of their own because they run on TensorFlow's threads, without Python: ids and
- * gradients are read where TensorFlow has them, activations are written into its outputs.
+ * engine; tensorflow_steps.c has those of steps. They are a file of their own because they run on
+ * TensorFlow's threads, without Python: ids and gradients are read where TensorFlow has them, activations
+ * are written into its outputs.
  *
  * A run finds the engine by its number (raw.h), and all else that it holds is its own: one kernel may run
  * on several threads at once. There are no locks here.
@@ -16,26 +17,19 @@
 
 /* -- a run's inputs -------------------------------------------------------------------- */
 
-struct tf_run {
-	const struct tf_kernel *kernel;
-	struct tf_context *context;
-	struct tf_status *status;
-	struct tf_tensor **inputs, **outputs;
-	int input_count;
-	struct raw_feature *features;
-};
-
-static int begin_run(struct tf_run *run)
+int tf_run_begin(struct tf_run *run, int inputs, int outputs)
 {
-	const struct tf_kernel *kernel = run->kernel;
 	int count = tf.num_inputs(run->context);
 
-	run->inputs = calloc((size_t)count + 1, sizeof(*run->inputs));
-	run->outputs = calloc(kernel->count + 1, sizeof(*run->outputs));
-	run->features = calloc(kernel->count + 1, sizeof(*run->features));
+	if (count < inputs)
+		return tf_refuse(run->status, "the operator's inputs are not those of its forms");
+	run->inputs = calloc((size_t)inputs + 1, sizeof(*run->inputs));
+	run->outputs = calloc((size_t)outputs + 1, sizeof(*run->outputs));
+	run->features = calloc(run->kernel->count + 1, sizeof(*run->features));
 	if (!run->inputs || !run->outputs || !run->features)
 		return tf_report_no_memory(run->status);
-	for (int k = 0; k < count; k++) {
+	run->output_count = outputs;
+	for (int k = 0; k < inputs; k++) {
 		tf.get_input(run->context, k, &run->inputs[k], run->status);
 		if (tf_failed(run->status))
 			return -1;
@@ -44,11 +38,11 @@ static int begin_run(struct tf_run *run)
 	return 0;
 }
 
-static void end_run(struct tf_run *run)
+void tf_run_end(struct tf_run *run)
 {
 	for (int k = 0; k < run->input_count; k++)
 		tf.delete_tensor(run->inputs[k]);
-	for (size_t k = 0; run->outputs && k < run->kernel->count; k++)
+	for (int k = 0; k < run->output_count; k++)
 		if (run->outputs[k])
 			tf.delete_tensor(run->outputs[k]);
 	if (tf_failed(run->status))
@@ -147,17 +141,33 @@ static int take_form(struct tf_run *run, size_t at)
 	return to->positions ? 0 : take_bounds(run, at, bags);
 }
 
-/* Takes all inputs of features, and says whether @more inputs stand behind them. */
-static int take_forms(struct tf_run *run, size_t more)
+int tf_take_forms(struct tf_run *run, size_t more, size_t given, size_t outputs)
 {
-	if (begin_run(run))
-		return -1;
-	if (run->input_count != run->kernel->gradients_at + (int)more)
+	int inputs = run->kernel->gradients_at + (int)given;
+
+	if (tf.num_inputs(run->context) != run->kernel->gradients_at + (int)more)
 		return tf_refuse(run->status, "the operator's inputs are not those of its forms");
+	if (tf_run_begin(run, inputs, (int)outputs))
+		return -1;
 	for (size_t k = 0; k < run->kernel->count; k++)
 		if (take_form(run, k))
 			return -1;
 	return 0;
+}
+
+/* All inputs are taken, and there is an output for each feature. */
+static int take_all_forms(struct tf_run *run, size_t more)
+{
+	return tf_take_forms(run, more, more, run->kernel->count);
+}
+
+float *tf_place_output(struct tf_run *run, int at, const int64_t *shape, int rank, size_t elements)
+{
+	run->outputs[at] = tf.allocate_output(run->context, at, TF_TYPE_FLOAT, shape, rank,
+					      elements * sizeof(float), run->status);
+	if (tf_failed(run->status))
+		return NULL;
+	return tf.tensor_data(run->outputs[at]);
 }
 
 /* -- lookups ----------------------------------------------------------------------------- */
@@ -194,16 +204,16 @@ static int place_activations(struct tf_run *run, size_t at)
 	int64_t shape[EMBENG_MAX_RANK + 2], elements = 1, bytes;
 	int rank = shape_activations(run, at, shape);
 	bool large = rank < 0;
+	float *data;
 
 	for (int k = 0; k < rank; k++)
 		large |= __builtin_mul_overflow(elements, shape[k], &elements);
 	if (large || __builtin_mul_overflow(elements, (int64_t)sizeof(float), &bytes))
 		return fail_input(run, at, "its activations are too many");
-	run->outputs[at] = tf.allocate_output(run->context, (int)at, TF_TYPE_FLOAT, shape, rank,
-					      (size_t)bytes, run->status);
+	data = tf_place_output(run, (int)at, shape, rank, (size_t)elements);
 	if (tf_failed(run->status))
 		return -1;
-	run->features[at].output.data = elements ? tf.tensor_data(run->outputs[at]) : NULL;
+	run->features[at].output.data = elements ? data : NULL;
 	run->features[at].output.elements = (size_t)elements;
 	return 0;
 }
@@ -212,13 +222,13 @@ static void compute_lookup(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	int ret = take_forms(&run, 0);
+	int ret = take_all_forms(&run, 0);
 
 	for (size_t k = 0; !ret && k < run.kernel->count; k++)
 		ret = place_activations(&run, k);
 	if (!ret && raw_lookup(run.kernel->handle, run.features, run.kernel->count, &error))
 		tf_report(run.status, &error);
-	end_run(&run);
+	tf_run_end(&run);
 }
 
 /* -- gradients ---------------------------------------------------------------------------- */
@@ -241,16 +251,24 @@ static int read_scalar(const struct tf_run *run, const struct tf_tensor *tensor,
 	return 0;
 }
 
+int tf_take_rates(struct tf_run *run, int at, struct embeng_rate *rates)
+{
+	for (size_t k = 0; k < run->kernel->rate_count; k++) {
+		rates[k].name = run->kernel->rate_names[k];
+		if (read_scalar(run, run->inputs[at + (int)k], &rates[k].value))
+			return -1;
+	}
+	return 0;
+}
+
 /* The rates and then the multiplier are behind the gradients. */
 static int take_update(struct tf_run *run, struct embeng_rate *rates, struct raw_step *step)
 {
 	int at = run->kernel->gradients_at + (int)run->kernel->count;
 
-	for (size_t k = 0; k < run->kernel->rate_count; k++) {
-		rates[k].name = run->kernel->rate_names[k];
-		if (read_scalar(run, run->inputs[at++], &rates[k].value))
-			return -1;
-	}
+	if (tf_take_rates(run, at, rates))
+		return -1;
+	at += (int)run->kernel->rate_count;
 	step->replica = run->kernel->replica;
 	step->rates = rates;
 	step->rate_count = run->kernel->rate_count;
@@ -269,14 +287,14 @@ static void compute_update(void *made, struct tf_context *context)
 	struct raw_step step = {0};
 	int ret = rates ? 0 : tf_report_no_memory(run.status);
 
-	ret = ret ? ret : take_forms(&run, count + rate_count + 1);
+	ret = ret ? ret : take_all_forms(&run, count + rate_count + 1);
 	if (!ret) {
 		take_gradients(&run);
 		ret = take_update(&run, rates, &step);
 	}
 	if (!ret && raw_update(run.kernel->handle, run.features, count, &step, &error))
 		tf_report(run.status, &error);
-	end_run(&run);
+	tf_run_end(&run);
 	free(rates);
 }
 
@@ -286,17 +304,16 @@ static int place_weight_gradients(struct tf_run *run, size_t at)
 	const struct tf_tensor *weights = run->inputs[feature->weights_at];
 	int64_t shape[EMBENG_MAX_RANK], count = tf.element_count(weights);
 	int rank = tf.num_dims(weights);
+	float *data;
 
 	if (rank > EMBENG_MAX_RANK)
 		return fail_input(run, at, "its weights have too many dimensions");
 	for (int k = 0; k < rank; k++)
 		shape[k] = tf.dim(weights, k);
-	run->outputs[at] = tf.allocate_output(run->context, feature->weight_number, TF_TYPE_FLOAT,
-					      shape, rank, (size_t)count * sizeof(float),
-					      run->status);
+	data = tf_place_output(run, feature->weight_number, shape, rank, (size_t)count);
 	if (tf_failed(run->status))
 		return -1;
-	run->features[at].weight_gradient = count ? tf.tensor_data(run->outputs[at]) : NULL;
+	run->features[at].weight_gradient = count ? data : NULL;
 	return 0;
 }
 
@@ -304,7 +321,7 @@ static void compute_weight_gradients(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	int ret = take_forms(&run, run.kernel->count);
+	int ret = take_all_forms(&run, run.kernel->count);
 
 	if (!ret)
 		take_gradients(&run);
@@ -314,17 +331,17 @@ static void compute_weight_gradients(void *made, struct tf_context *context)
 	if (!ret &&
 	    raw_weight_gradients(run.kernel->handle, run.features, run.kernel->count, &error))
 		tf_report(run.status, &error);
-	end_run(&run);
+	tf_run_end(&run);
 }
 
 static void *make_reader(struct tf_construction *made)
 {
-	return tf_kernel_make(made, false);
+	return tf_kernel_make(made, tf_read_features);
 }
 
 static void *make_updater(struct tf_construction *made)
 {
-	return tf_kernel_make(made, true);
+	return tf_kernel_make(made, tf_read_update);
 }
 
 /* -- the operators --------------------------------------------------------------------------- */
@@ -347,10 +364,40 @@ static const char *const weight_inputs[] = {FEATURE_INPUTS, "gradients: N * floa
 static const char *const weight_outputs[] = {"weight_gradients: W * float", NULL};
 static const char *const no_outputs[] = {NULL};
 
+/* Operators of steps have the resource that orders them as their last input. */
+#define STEP_ATTRS "handle: int", "timeout_ms: int >= 0"
+static const char *const enqueue_attrs[] = {STEP_ATTRS,
+					    "mode: int",
+					    "replicas: list(int) >= 1",
+					    "features: list(int) >= 1",
+					    "forms: list(int) >= 1",
+					    "samples: list(int) >= 1",
+					    "Tids: list({int32, int64}) >= 1",
+					    "Tbounds: list({int32, int64}) >= 0",
+					    "W: int >= 0",
+					    NULL};
+static const char *const enqueue_inputs[] = {FEATURE_INPUTS, "token: resource", NULL};
+static const char *const dequeue_attrs[] = {
+	STEP_ATTRS, "replica: int", "ranks: list(int) >= 1", "dims: list(int) >= 1", "N: int >= 1",
+	NULL};
+static const char *const dequeue_inputs[] = {"token: resource", NULL};
+static const char *const apply_attrs[] = {
+	STEP_ATTRS,    "replica: int", "features: list(int) >= 0",
+	"N: int >= 0", "R: int >= 0",  "rate_names: list(string) >= 0",
+	NULL};
+static const char *const apply_inputs[] = {"gradients: N * float", "rates: R * float",
+					   "token: resource", NULL};
+
 const struct tf_operator tf_operators[] = {
 	{"EmbengLookup", reader_attrs, lookup_inputs, lookup_outputs, make_reader, compute_lookup},
 	{"EmbengUpdate", updater_attrs, update_inputs, no_outputs, make_updater, compute_update},
 	{"EmbengWeightGradients", reader_attrs, weight_inputs, weight_outputs, make_reader,
 	 compute_weight_gradients},
+	{"EmbengEnqueue", enqueue_attrs, enqueue_inputs, no_outputs, tf_make_enqueue,
+	 tf_compute_enqueue},
+	{"EmbengDequeue", dequeue_attrs, dequeue_inputs, lookup_outputs, tf_make_dequeue,
+	 tf_compute_dequeue},
+	{"EmbengApplyGradients", apply_attrs, apply_inputs, no_outputs, tf_make_apply,
+	 tf_compute_apply},
 };
 const size_t tf_operator_count = sizeof(tf_operators) / sizeof(*tf_operators);

@@ -52,6 +52,25 @@ static int choose_tf_code(int error)
 	return TF_CODE_INTERNAL;
 }
 
+/* Names of exceptions by errno, filled while the operators are registered, before any kernel is made. */
+static struct {
+	char text[32];
+} error_names[256];
+
+void tf_name_error(int number, const char *name)
+{
+	if (number >= 0 && (size_t)number < sizeof(error_names) / sizeof(*error_names))
+		snprintf(error_names[number].text, sizeof(error_names[number].text), "%s", name);
+}
+
+static const char *find_error_name(int number)
+{
+	bool known = number >= 0 && (size_t)number < sizeof(error_names) / sizeof(*error_names) &&
+		     error_names[number].text[0];
+
+	return known ? error_names[number].text : "EmbengError";
+}
+
 int tf_refuse(struct tf_status *status, const char *text)
 {
 	tf.set_status(status, TF_CODE_INVALID_ARGUMENT, text);
@@ -65,6 +84,16 @@ int tf_report(struct tf_status *status, const struct embeng_error *error)
 	tf.set_status(status, choose_tf_code(error->code), error->text);
 	snprintf(number, sizeof(number), "%d", -error->code);
 	tf.set_payload(status, PAYLOAD_KEY, number);
+	return -1;
+}
+
+/* TensorFlow takes some codes by their kind, such as the end of a data set; this one suits all. */
+int tf_report_step(struct tf_status *status, const struct embeng_error *error)
+{
+	char text[EMBENG_ERROR_TEXT + sizeof(error_names[0])];
+
+	snprintf(text, sizeof(text), "%s: %s", find_error_name(-error->code), error->text);
+	tf.set_status(status, TF_CODE_INVALID_ARGUMENT, text);
 	return -1;
 }
 
@@ -86,12 +115,15 @@ void tf_kernel_free(void *made)
 	free(kernel->features);
 	free(kernel->rate_text);
 	free(kernel->rate_names);
+	free(kernel->step.replicas);
+	free(kernel->step.samples);
+	free(kernel->step.ranks);
+	free(kernel->step.dims);
 	free(kernel);
 }
 
-/* A list of numbers, to be freed. @count: its length, or -1 for any, which is then set. */
-static int64_t *read_numbers(struct tf_construction *made, const char *name, int32_t *count,
-			     struct tf_status *status)
+int64_t *tf_read_numbers(struct tf_construction *made, const char *name, int32_t *count,
+			 struct tf_status *status)
 {
 	int32_t size = 0, bytes = 0;
 	int64_t *numbers;
@@ -116,18 +148,28 @@ static int64_t *read_numbers(struct tf_construction *made, const char *name, int
 	return NULL;
 }
 
-static int read_form(struct tf_feature *feature, int64_t handle, int64_t index, int64_t form,
+static int read_form(struct tf_feature *feature, int64_t index, int64_t form,
 		     struct tf_status *status)
 {
-	struct embeng_error error = EMBENG_INIT(embeng_error);
-
 	feature->index = index < 0 || index > INT32_MAX ? -1 : (int)index;
 	feature->form = (int)(form & FORM_MASK);
 	feature->weighted = form & FORM_WEIGHTED;
-	if (form < 0 || form > (FORM_MASK | FORM_WEIGHTED) || feature->form >= FORM_COUNT)
+	feature->sequence = form & FORM_SEQUENCE;
+	if (form < 0 || form > (FORM_MASK | FORM_WEIGHTED | FORM_SEQUENCE) ||
+	    feature->form >= FORM_COUNT)
 		return tf_refuse(status, "there is no such form of an input");
 	if (feature->form == FORM_DENSE && feature->weighted)
 		return tf_refuse(status, "ids that are samples of their own take no weights");
+	return 0;
+}
+
+/* The number of columns of a feature's activations, and of the rows of a sequence. */
+static int measure_tf_feature(struct tf_feature *feature, int64_t handle, struct tf_status *status)
+{
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+
+	if (feature->sequence)
+		return tf_refuse(status, "only steps know sequences by their form");
 	if (raw_measure(handle, feature->index, &feature->dim, &feature->sequence_length, &error))
 		return tf_report(status, &error);
 	return 0;
@@ -153,15 +195,14 @@ static void number_inputs(struct tf_kernel *kernel)
 	kernel->gradients_at = at;
 }
 
-static int read_features(struct tf_kernel *kernel, struct tf_construction *made,
-			 struct tf_status *status)
+int tf_read_forms(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status)
 {
 	int32_t count = -1;
-	int64_t *indices = read_numbers(made, "features", &count, status), *forms = NULL;
+	int64_t *indices = tf_read_numbers(made, "features", &count, status), *forms = NULL;
 	int ret = indices ? 0 : -1;
 
 	if (!ret)
-		forms = read_numbers(made, "forms", &count, status);
+		forms = tf_read_numbers(made, "forms", &count, status);
 	if (forms)
 		kernel->features = calloc((size_t)count + 1, sizeof(*kernel->features));
 	if (forms && !kernel->features)
@@ -169,15 +210,26 @@ static int read_features(struct tf_kernel *kernel, struct tf_construction *made,
 	kernel->count = (size_t)count;
 	ret = kernel->features ? 0 : -1;
 	for (size_t k = 0; !ret && k < kernel->count; k++)
-		ret = read_form(&kernel->features[k], kernel->handle, indices[k], forms[k], status);
+		ret = read_form(&kernel->features[k], indices[k], forms[k], status);
 	free(indices);
 	free(forms);
+	if (!ret)
+		number_inputs(kernel);
+	return ret;
+}
+
+int tf_read_features(struct tf_kernel *kernel, struct tf_construction *made,
+		     struct tf_status *status)
+{
+	int ret = tf_read_forms(kernel, made, status);
+
+	for (size_t k = 0; !ret && k < kernel->count; k++)
+		ret = measure_tf_feature(&kernel->features[k], kernel->handle, status);
 	return ret;
 }
 
 /* Names of rates, which TensorFlow gives without an end. */
-static int read_rates(struct tf_kernel *kernel, struct tf_construction *made,
-		      struct tf_status *status)
+int tf_read_rates(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status)
 {
 	int32_t count = 0, bytes = 0;
 	char **texts, *storage, *to;
@@ -208,8 +260,8 @@ static int read_rates(struct tf_kernel *kernel, struct tf_construction *made,
 	return tf_failed(status) ? -1 : 0;
 }
 
-static int read_update_attrs(struct tf_kernel *kernel, struct tf_construction *made,
-			     struct tf_status *status)
+int tf_read_replica(struct tf_kernel *kernel, struct tf_construction *made,
+		    struct tf_status *status)
 {
 	int64_t replica = 0;
 
@@ -219,10 +271,17 @@ static int read_update_attrs(struct tf_kernel *kernel, struct tf_construction *m
 	if (replica < 0 || replica > UINT32_MAX)
 		return tf_refuse(status, "there is no such replica");
 	kernel->replica = (uint32_t)replica;
-	return read_rates(kernel, made, status);
+	return 0;
 }
 
-struct tf_kernel *tf_kernel_make(struct tf_construction *made, bool is_update)
+int tf_read_update(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status)
+{
+	if (tf_read_features(kernel, made, status) || tf_read_replica(kernel, made, status))
+		return -1;
+	return tf_read_rates(kernel, made, status);
+}
+
+struct tf_kernel *tf_kernel_make(struct tf_construction *made, tf_reader read)
 {
 	struct tf_status *status = tf.new_status();
 	struct tf_kernel *kernel = calloc(1, sizeof(*kernel));
@@ -230,13 +289,9 @@ struct tf_kernel *tf_kernel_make(struct tf_construction *made, bool is_update)
 
 	if (!ret) {
 		tf.get_attr_int(made, "handle", &kernel->handle, status);
-		ret = tf_failed(status) ? -1 : read_features(kernel, made, status);
+		ret = tf_failed(status) ? -1 : read(kernel, made, status);
 	}
-	if (!ret && is_update)
-		ret = read_update_attrs(kernel, made, status);
-	if (!ret) {
-		number_inputs(kernel);
-	} else {
+	if (ret) {
 		tf.fail_construction(made, status);
 		tf_kernel_free(kernel);
 		kernel = NULL;

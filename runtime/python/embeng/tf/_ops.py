@@ -6,8 +6,9 @@ resource, so that TensorFlow's automatic control dependencies put the ops of a s
 order of the program, also through loops and functions. Ops are placed on the first processor, where
 the token is.
 
-The ops are ``tf.py_function``. Each is made by one function here, with plain tensors as inputs and
-outputs, so that another kind of op can take its place.
+Steps are operators of the C API, whose kernels run without Python: EmbengEnqueue, EmbengDequeue and
+EmbengApplyGradients. Where there are none (:func:`embeng.tf.ops.why_not_native`) they are
+``tf.py_function``, as other calls are. Both ask the session that the engine has.
 """
 import itertools
 from collections.abc import Callable, Sequence
@@ -17,8 +18,10 @@ import numpy
 import tensorflow as tf
 
 from .._errors import EmbengError
+from . import ops
 from ._features import Form
-from ._session import Session
+from ._forms import BOUND_COUNTS, FORM_MASK
+from ._session import Session, timeout_ms
 
 HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
 _numbers = itertools.count()
@@ -88,13 +91,46 @@ def call(token: Token, function: Callable[..., Any], inputs: Sequence[Any],
     return list(made)
 
 
+def _is_native() -> bool:
+    return not tf.executing_eagerly() and ops.why_not_native() is None
+
+
+def _run_step(name: str, session: Session, **given: Any) -> Any:
+    """Make an operator of a session, where its token is."""
+    with tf.device(HOST):
+        return ops.run_operator(name, handle=session.engine.handle, timeout_ms=timeout_ms(),
+                                **given)
+
+
+def _group_parts(forms: Sequence[Form], tensors: Sequence[Any]) -> dict[str, list[Any]]:
+    """List the ids of all features, then their bounds, then their weights."""
+    ids: list[Any] = []
+    bounds: list[Any] = []
+    weights: list[Any] = []
+    at = 0
+    for form in forms:
+        parts = tensors[at:at + form.parts]
+        at += form.parts
+        ids.append(parts[0])
+        bounds += parts[1:1 + BOUND_COUNTS[form.code & FORM_MASK]]
+        weights += parts[-1:] if form.weighted else []
+    return {"ids": ids, "bounds": bounds, "weights": weights}
+
+
 def enqueue(session: Session, token: Token, replicas: Sequence[int],
             forms: Sequence[Sequence[Form]], tensors: Sequence[Any], mode: int) -> None:
     """Enqueue a batch for each of some replicas, in a mode of :meth:`Session.enqueue`."""
     def run(*arrays: Any) -> None:
         session.enqueue(replicas, forms, arrays, mode)
 
-    call(token, run, tensors, ())
+    if not _is_native():
+        call(token, run, tensors, ())
+        return
+    flat = [form for part in forms for form in part]
+    _run_step("embeng_enqueue", session, mode=int(mode), replicas=list(replicas),
+              features=[session.numbers[form.name] for form in flat],
+              forms=[form.code for form in flat], samples=[form.samples for form in flat],
+              token=token.handle, **_group_parts(flat, tensors))
 
 
 def dequeue(session: Session, token: Token, replica: int,
@@ -104,7 +140,14 @@ def dequeue(session: Session, token: Token, replica: int,
         return [array.reshape(shape)
                 for array, shape in zip(session.dequeue(replica), shapes, strict=True)]
 
-    return call(token, run, (), [tf.TensorSpec(shape, tf.float32) for shape in shapes])
+    if not _is_native():
+        return call(token, run, (), [tf.TensorSpec(shape, tf.float32) for shape in shapes])
+    made = _run_step("embeng_dequeue", session, replica=replica, N=len(shapes),
+                     ranks=[len(shape) for shape in shapes],
+                     dims=[length for shape in shapes for length in shape], token=token.handle)
+    for tensor, shape in zip(made, shapes, strict=True):
+        tensor.set_shape(shape)
+    return list(made)
 
 
 def apply_gradients(session: Session, token: Token, replica: int, gradients: Sequence[Any],
@@ -119,4 +162,9 @@ def apply_gradients(session: Session, token: Token, replica: int, gradients: Seq
         values = map(float, arrays[len(given):])
         session.apply_gradients(replica, found, dict(zip(names, values, strict=True)))
 
-    call(token, run, [*given.values(), *rates], ())
+    if not _is_native():
+        call(token, run, [*given.values(), *rates], ())
+        return
+    _run_step("embeng_apply_gradients", session, replica=replica,
+              features=[session.numbers[name] for name in given], rate_names=names,
+              gradients=list(given.values()), rates=list(rates), token=token.handle)

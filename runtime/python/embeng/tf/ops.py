@@ -31,6 +31,13 @@ Rates = Mapping[str, Any]
 
 # -- which operators ---------------------------------------------------------------------------
 
+@functools.cache
+def _end_gradients() -> None:
+    """Tell TensorFlow that no gradient goes through the operators of steps."""
+    for name in ("EmbengEnqueue", "EmbengDequeue", "EmbengApplyGradients"):
+        tf.no_gradient(name)
+
+
 def _wrap_operators(names: Sequence[str]) -> dict[str, Any]:
     """Have TensorFlow write the Python functions of operators, as ``tf.load_op_library`` does."""
     from tensorflow.core.framework import op_def_pb2
@@ -50,9 +57,11 @@ def _load_operators() -> dict[str, Any] | str:
         return "EMBENG_TF_OPS asks for py_function"
     path = os.path.join(tf.sysconfig.get_lib(), LIBRARY)
     try:
-        return _wrap_operators(_core.tensorflow_register(path))
+        operators = _wrap_operators(_core.tensorflow_register(path))
     except (ImportError, AttributeError) as error:
         return str(error)
+    _end_gradients()
+    return operators
 
 
 def why_not_native() -> str | None:
@@ -74,7 +83,8 @@ def _as_error(error: Any) -> EmbengError | None:
     return made
 
 
-def _run(name: str, *arguments: Any, **settings: Any) -> Any:
+def run_operator(name: str, *arguments: Any, **settings: Any) -> Any:
+    """Call the function of an operator, with embeng's exceptions in eager programs."""
     operators = _load_operators()
     assert not isinstance(operators, str)
     try:
@@ -162,7 +172,7 @@ def _weigh_by_python(engine: Engine, call: Call, gradients: list[Any]) -> list[A
 def look_up(engine: Engine, call: Call) -> list[Any]:
     """Look up inputs that were read: :func:`lookup` without the names."""
     if why_not_native() is None:
-        found = _run("embeng_lookup", call.ids, call.bounds, call.weights, N=len(call.names),
+        found = run_operator("embeng_lookup", call.ids, call.bounds, call.weights, N=len(call.names),
                      **_settle(call, engine))
     else:
         found = _lookup_by_python(engine, call)
@@ -216,7 +226,7 @@ def hand_in(engine: Engine, call: Call, gradients: Sequence[Any], rates: Rates |
     factor = tf.cast(1.0 if factor is None else factor, tf.float32)
     if why_not_native() is not None:
         return _update_by_python(engine, call, given, numbers, factor, replica)
-    return _run("embeng_update", call.ids, call.bounds, call.weights, given, list(numbers.values()),
+    return run_operator("embeng_update", call.ids, call.bounds, call.weights, given, list(numbers.values()),
                 factor, replica=replica, rate_names=list(numbers), **_settle(call, engine))
 
 
@@ -265,7 +275,7 @@ def weigh(engine: Engine, call: Call, gradients: Sequence[Any]) -> list[Any]:
     if not call.weights:
         return []
     if why_not_native() is None:
-        found = _run("embeng_weight_gradients", call.ids, call.bounds, call.weights, given,
+        found = run_operator("embeng_weight_gradients", call.ids, call.bounds, call.weights, given,
                      **_settle(call, engine))
     else:
         found = _weigh_by_python(engine, call, given)

@@ -18,15 +18,6 @@ RAGGED = tf.RaggedTensor.from_row_lengths([3, 1, 4, 1, 5], [2, 0, 3])
 SPARSE = tf.SparseTensor([[0, 0], [0, 2], [2, 1]], tf.constant([3, 1, 4], tf.int64), [3, 4])
 
 
-@pytest.fixture(params=["c", "py_function"])
-def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Run a test with operators of the C API, and without."""
-    monkeypatch.setenv("EMBENG_TF_OPS", request.param)
-    ops._load_operators.cache_clear()
-    yield request.param
-    ops._load_operators.cache_clear()
-
-
 def open_engine(optimizer: Any = None, combiner: str = "mean") -> embeng.Engine:
     """Open an engine of a table with a feature f, a sequence s of 3, and an idle one g."""
     table = embeng.Table("t", ROWS, DIM, combiner, optimizer or embeng.optimizers.adagrad(0.1),

@@ -9,6 +9,7 @@ import embeng
 import embeng.tf as tf
 from embeng.tf import _session
 
+pytestmark = pytest.mark.usefixtures("way")
 api = tf.tpu.experimental.embedding
 ROWS, DIM, BATCH = 20, 3, 4
 
