@@ -30,6 +30,7 @@ struct session_call {
 struct session_feature {
 	struct raw_feature input; /* without outputs and gradients */
 	int64_t samples;	  /* rows of the activations */
+	bool weighted;		  /* there are weights, as many as ids, which is checked */
 	bool sequence; /* each id has a row of its own, also with as many rows as samples */
 };
 

@@ -187,6 +187,10 @@ int session_input_make(const struct session_feature *from, const char *name,
 	bool longer = samples > 0 && from->samples > samples && from->samples % samples == 0;
 
 	*to = (struct session_input){.input = from->input};
+	if (from->weighted && from->input.bags.weight_count != from->input.bags.id_count)
+		return open_error_set(error, -EINVAL,
+				      "feature %s: weights: there are %zu, for %zu ids", name,
+				      from->input.bags.weight_count, from->input.bags.id_count);
 	if (from->input.positions)
 		longer = false;
 	else if (samples > 0 && from->sequence)

@@ -147,14 +147,10 @@ static int read_coordinates(struct reading *reading, struct raw_feature *to, PyO
 
 static int read_item_weights(struct reading *reading, struct raw_feature *to, PyObject *name)
 {
-	const struct part part = {name, "weights"};
-	const struct array *weights = read_next(reading, &part, true);
+	const struct array *weights = read_next(reading, &(struct part){name, "weights"}, true);
 
 	if (!weights)
 		return -1;
-	if (weights->count != to->bags.id_count)
-		return part_fail(PyExc_ValueError, &part, "there are %zu, for %zu ids",
-				 weights->count, to->bags.id_count);
 	to->bags.weights = weights->data;
 	to->bags.weight_count = weights->count;
 	return 0;
@@ -177,6 +173,7 @@ static int read_feature(struct reading *reading, Py_ssize_t at)
 	name = reading->engine->layout.features[feature].name;
 	item->input.feature = (int)feature;
 	item->sequence = form & FORM_SEQUENCE;
+	item->weighted = form & FORM_WEIGHTED;
 	ret = read_ids(reading, &item->input, name);
 	if (!ret && (form & FORM_MASK) == FORM_SPARSE)
 		ret = read_coordinates(reading, &item->input, name);

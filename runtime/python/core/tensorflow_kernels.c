@@ -130,7 +130,8 @@ static int take_form(struct tf_run *run, size_t at)
 	if (feature->weighted) {
 		bags->weights = tf.tensor_data(run->inputs[feature->weights_at]);
 		bags->weight_count = (size_t)tf.element_count(run->inputs[feature->weights_at]);
-		if (bags->weight_count != bags->id_count)
+		/* session_forms.c refuses those of steps, by the feature's name. */
+		if (bags->weight_count != bags->id_count && !run->kernel->step.samples)
 			return fail_input(run, at, "there are not as many weights as ids");
 	}
 	if (feature->form == FORM_EVEN)

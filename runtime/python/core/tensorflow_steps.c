@@ -164,6 +164,7 @@ static int enqueue_run(struct tf_run *run, struct session_feature *features,
 	for (size_t k = 0; k < kernel->count; k++)
 		features[k] = (struct session_feature){.input = run->features[k],
 						       .samples = kernel->step.samples[k],
+						       .weighted = kernel->features[k].weighted,
 						       .sequence = kernel->features[k].sequence};
 	for (size_t k = 0; k < replicas; k++)
 		batches[k] = (struct session_batch){.replica = (uint32_t)kernel->step.replicas[k],
