@@ -3,12 +3,13 @@
 """Times steps of tf.function with embeng.tf.ops beside what a user of TensorFlow would take today.
 
 usage: tensorflow_ops.py [--shape NAME...] [--peer NAME...] [--rounds N] [--seconds S] [--threads N]
-                         [--json FILE]
+                         [--calls PROGRAM] [--json FILE]
 
 A step looks bags of one table up and gives their rows a gradient, by SGD. Each peer has the same
 table, ids and gradient. In each round every peer is timed in turn, so that a machine that is busy for
 a while disturbs all of them; the figure of a round is the median of its steps. Printed are the least
-and the most of the rounds, and what a step costs beyond `engine`, which has no TensorFlow.
+and the most of the rounds, and what a step costs beyond `engine`, which has no TensorFlow. Peers whose
+names begin with "steps" are compared with `calls`, as they enqueue, dequeue and apply gradients.
 
 peers:
     engine    Engine.lookup() and Engine.update() of numpy, one after another
@@ -19,21 +20,29 @@ peers:
     python_loop  likewise 50 steps in a loop
     eager     the operators of the C API without tf.function
     keras     a tf.function with tf.nn.embedding_lookup_sparse and SGD of a tf.Variable
+    calls     embeng_enqueue(), embeng_dequeue() and embeng_apply_gradients() of a C program
+              (tests/bench/steps.c), which --calls names; without it Engine's methods of these names
+    steps     a tf.function with enqueue(), dequeue() and apply_gradients() of a TPUEmbedding
+    steps_loop    likewise 50 steps in a loop
+    steps_python, steps_python_loop    likewise by tf.py_function
+    empty_state   `empty` that also counts in a variable: a call of a function with state
+    empty_loop    50 rounds of a loop that adds two tensors, divided by 50
 """
 import argparse
 import json
 import os
 import statistics
+import subprocess
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import numpy
-import tensorflow as tf
-
 import embeng
+import embeng.tf as tf
 from embeng.tf import ops
+from embeng.tf._system import system
 
 SEED = 20240229
 RATE = 0.01
@@ -128,6 +137,114 @@ def make_keras(inputs, threads):
     return lambda: step(ids, gradient)
 
 
+# -- steps of TPUEmbedding -----------------------------------------------------------------------
+
+class Calls:
+    """The program tests/bench/steps, which times rounds of its own."""
+
+    def __init__(self, program, inputs, seconds, threads):
+        numbers = (inputs.rows, inputs.dim, inputs.batch, inputs.pool, seconds, threads)
+        self.child = subprocess.Popen([program, *map(str, numbers)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
+
+    def __call__(self):
+        """Do nothing: the program has rounds alone."""
+
+    def time_round(self):
+        """Return the median time of a step of one round in microseconds."""
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return float(self.child.stdout.readline())
+
+
+def make_calls(inputs, threads):
+    if OPTIONS.calls:
+        return Calls(OPTIONS.calls, inputs, OPTIONS.seconds, threads)
+    engine = inputs.open(threads)
+    bags = {"t": embeng.Ragged(inputs.ids, splits=inputs.splits)}
+    gradients = {"t": inputs.gradient}
+
+    def step():
+        engine.enqueue(bags)
+        engine.dequeue()
+        engine.apply_gradients(gradients)
+
+    return step
+
+
+def make_embedding(inputs, threads):
+    """Return a TPUEmbedding of the shape, and its session."""
+    os.environ["EMBENG_DEVICE"] = f"soft:cores={threads}"
+    api = tf.tpu.experimental.embedding
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver("", replicas=1)
+    strategy = tf.distribute.TPUStrategy(resolver)
+    with strategy.scope():
+        start = tf.EngineInitializer(embeng.initializers.default(seed=SEED))
+        table = api.TableConfig(inputs.rows, inputs.dim, start, api.SGD(RATE), "sum", "t")
+        feature = api.FeatureConfig(table, name="t", output_shape=[inputs.batch])
+        # The tables of the peer before stay, each with a session of its own.
+        system.session = None
+        embedding = api.TPUEmbedding(feature)
+        embedding.build()
+    return embedding, system.session
+
+
+def make_steps(inputs, threads, way, steps=1):
+    os.environ["EMBENG_TF_OPS"] = way
+    ops._load_operators.cache_clear()
+    embedding, session = make_embedding(inputs, threads)
+    ids, splits = tf.constant(inputs.ids), tf.constant(inputs.splits)
+    gradient = tf.constant(inputs.gradient)
+
+    def step(ids, splits, gradient):
+        embedding.enqueue(tf.RaggedTensor.from_row_splits(ids, splits, validate=False))
+        found = embedding.dequeue()
+        embedding.apply_gradients(gradient)
+        return found
+
+    def loop(ids, splits, gradient):
+        for _ in tf.range(steps):
+            step(ids, splits, gradient)
+
+    run = tf.function(step if steps == 1 else loop)
+    run(ids, splits, gradient)
+
+    def call():
+        system.session = session
+        run(ids, splits, gradient)
+
+    call.steps = steps
+    return call
+
+
+def make_empty_state(inputs, threads):
+    ids, gradient = tf.constant(inputs.ids), tf.constant(inputs.gradient)
+    count = tf.Variable(0, dtype=tf.int64)
+
+    @tf.function
+    def step(ids, gradient):
+        count.assign_add(1)
+        return ids + 1, gradient + 1.0
+
+    return lambda: step(ids, gradient)
+
+
+def make_empty_loop(inputs, threads):
+    ids, gradient = tf.constant(inputs.ids), tf.constant(inputs.gradient)
+
+    @tf.function
+    def run(ids, gradient):
+        for _ in tf.range(LOOP):
+            ids, gradient = ids + 1, gradient + 1.0
+        return ids, gradient
+
+    def call():
+        run(ids, gradient)
+
+    call.steps = LOOP
+    return call
+
+
 PEERS = {
     "engine": make_engine,
     "empty": make_empty,
@@ -137,11 +254,21 @@ PEERS = {
     "python": lambda inputs, threads: make_ops(inputs, threads, "py_function"),
     "eager": lambda inputs, threads: make_ops(inputs, threads, "c", compiled=False),
     "keras": make_keras,
+    "calls": make_calls,
+    "empty_state": make_empty_state,
+    "empty_loop": make_empty_loop,
+    "steps": lambda inputs, threads: make_steps(inputs, threads, "c"),
+    "steps_loop": lambda inputs, threads: make_steps(inputs, threads, "c", LOOP),
+    "steps_python": lambda inputs, threads: make_steps(inputs, threads, "py_function"),
+    "steps_python_loop": lambda inputs, threads: make_steps(inputs, threads, "py_function", LOOP),
 }
+OPTIONS = argparse.Namespace()
 
 
 def time_steps(step, seconds):
     """Return the median time of a step in microseconds."""
+    if hasattr(step, "time_round"):
+        return step.time_round()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 3:
         start = time.perf_counter()
@@ -162,11 +289,12 @@ def run_shape(name, options):
             found[peer].append(time_steps(step, options.seconds))
     print(f"{name}: {inputs.rows} rows, dim {inputs.dim}, {inputs.batch} bags of {inputs.pool}")
     for peer, times in found.items():
+        base = "calls" if peer.startswith("steps") else "engine"
         beyond = ""
-        if "engine" in found and peer != "engine":
-            more = [t - e for t, e in zip(times, found["engine"])]
-            beyond = f"  beyond the engine {min(more):9.1f} to {max(more):9.1f}"
-        print(f"  {peer:11} {min(times):10.1f} to {max(times):10.1f} us{beyond}")
+        if base in found and peer != base:
+            more = [t - e for t, e in zip(times, found[base])]
+            beyond = f"  beyond {base:6} {min(more):9.1f} to {max(more):9.1f}"
+        print(f"  {peer:17} {min(times):10.1f} to {max(times):10.1f} us{beyond}", flush=True)
     return found
 
 
@@ -177,8 +305,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--calls")
     parser.add_argument("--json")
-    options = parser.parse_args()
+    options = parser.parse_args(namespace=OPTIONS)
     tf.config.threading.set_intra_op_parallelism_threads(options.threads)
     tf.config.threading.set_inter_op_parallelism_threads(options.threads)
     found = {name: run_shape(name, options) for name in options.shape}
