@@ -372,8 +372,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "embeng_apply_gradients": {"replica": 0, "features": [0], "rate_names": [],
                                "gradients": [tf.zeros([1, 2])], "rates": []},
 }
-WRONG = [
-    ("embeng_enqueue", changes) for changes in (
+BAD: dict[str, list[dict[str, Any]]] = {
+    "embeng_enqueue": [
         {"mode": -1}, {"mode": 2**40}, {"replicas": [1]}, {"replicas": [-1]},
         {"replicas": [2**33]}, {"replicas": [0, 0]}, {"features": [-1]}, {"features": [1]},
         {"features": [2**40]}, {"features": [0, 0]}, {"forms": [3]}, {"forms": [32]},
@@ -382,19 +382,18 @@ WRONG = [
         {"forms": [18], "samples": [2**61], "bounds": [tf.constant([0, 1])]},
         {"ids": [tf.constant([1])] * 2}, {"timeout_ms": 2**62}, {"handle": 2**50},
         {"replicas": [0, 0], "features": [0, 0], "forms": [0, 0], "samples": [1, 1],
-         "ids": [tf.constant([1])] * 2})
-] + [
-    ("embeng_dequeue", changes) for changes in (
+         "ids": [tf.constant([1])] * 2}],
+    "embeng_dequeue": [
         {"replica": 1}, {"replica": -1}, {"ranks": [1]}, {"ranks": [10]}, {"ranks": [-1]},
         {"dims": [1]}, {"dims": [-1, 2]}, {"dims": [2**40, 2**40]}, {"N": 2}, {"handle": 0},
-        {"dims": [2, 2]}, {"ranks": [1, 1], "dims": [2, 2], "N": 2})
-] + [
-    ("embeng_apply_gradients", changes) for changes in (
+        {"dims": [2, 2]}, {"ranks": [1, 1], "dims": [2, 2], "N": 2}],
+    "embeng_apply_gradients": [
         {"replica": 1}, {"features": [1]}, {"features": [-1]}, {"features": []},
         {"gradients": []}, {"gradients": [tf.zeros([1, 3])]}, {"gradients": [tf.zeros([2, 2])]},
         {"rate_names": ["rate"]}, {"rates": [1.0]}, {"rates": [1.0], "rate_names": ["rate"]},
-        {"rates": [[1.0, 2.0]], "rate_names": ["rate"]}, {"handle": -1})
-]
+        {"rates": [[1.0, 2.0]], "rate_names": ["rate"]}, {"handle": -1}],
+}
+WRONG = [(name, changes) for name, found in BAD.items() for changes in found]
 
 
 @pytest.mark.parametrize("case", range(len(WRONG)))
