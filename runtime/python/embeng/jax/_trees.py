@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""States of embeddings within trees of parameters, as libraries of layers hold them."""
+"""States of embeddings within parameters, as libraries of layers hold them."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,9 +20,41 @@ def find_states(tree: Any) -> list[EmbeddingState]:
     return [leaf for leaf in jax.tree.leaves(tree, is_leaf=is_state) if is_state(leaf)]
 
 
-def sum_tokens(tokens: list[Any]) -> Any:
-    """Return a token that comes after all of these."""
-    return jnp.stack(tokens).sum()
+def look_up_feature(emb: Embedding, state: EmbeddingState, feature: str, ids: Any,
+                    axis_name: Axis) -> jax.Array:
+    """Return the activations of one feature, as :meth:`Embedding.lookup` does."""
+    found, _ = emb.lookup(state, {feature: ids}, axis_name=axis_name)
+    return found[feature]
+
+
+def apply_tokens(emb: Embedding, tokens: list[Any], counts: list[Any], **options: Any) -> Any:
+    """Apply the gradients of all layers of an embedding as one step.
+
+    Parameters
+    ----------
+    emb : Embedding
+        The embedding.
+    tokens, counts : list of jax.Array
+        The token of each layer's state, and the gradient by it.
+    **options
+        For :meth:`Embedding.apply`.
+
+    Returns
+    -------
+    jax.Array
+        The next token of each layer. It does not grow with the number of layers.
+
+    Raises
+    ------
+    InvalidError
+        There is no token, or there are not as many in both.
+    """
+    if not tokens or len(tokens) != len(counts):
+        raise InvalidError(f"the parameters have {len(tokens)} states of embeddings, the gradients "
+                           f"{len(counts)}")
+    after = emb.apply(EmbeddingState(jnp.stack(tokens).sum()),
+                      EmbeddingState(jnp.stack(counts).sum()), **options)
+    return after.token / len(tokens)
 
 
 def apply_states(emb: Embedding, params: Any, gradients: Any, *,
@@ -51,14 +83,8 @@ def apply_states(emb: Embedding, params: Any, gradients: Any, *,
     InvalidError
         There is no state in a tree, or there are not as many in both.
     """
-    states, counts = find_states(params), find_states(gradients)
-    if not states or len(states) != len(counts):
-        raise InvalidError(f"the parameters have {len(states)} states of embeddings, the gradients "
-                           f"{len(counts)}")
-    one = EmbeddingState(sum_tokens([state.token for state in states]))
-    after = emb.apply(one, EmbeddingState(sum_tokens([count.token for count in counts])),
-                      rates=rates, multiplier=multiplier, axis_name=axis_name)
-    # The token of a tree does not grow with the number of its states.
-    token = after.token / len(states)
+    tokens, counts = ([state.token for state in find_states(tree)] for tree in (params, gradients))
+    token = apply_tokens(emb, tokens, counts, rates=rates, multiplier=multiplier,
+                         axis_name=axis_name)
     return jax.tree.map(lambda leaf: EmbeddingState(token) if is_state(leaf) else leaf, params,
                         is_leaf=is_state)

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 from flax import linen
 
-from ._trees import apply_states
+from ._trees import apply_states, look_up_feature
 from .embedding import Axis, Embedding, EmbeddingState
 
 __all__ = ["Embed", "apply_gradients"]
@@ -39,8 +39,7 @@ class Embed(linen.Module):
     def __call__(self, ids: Any) -> jax.Array:
         """Return the activations of ids, as :meth:`Embedding.lookup` does."""
         state = self.param("state", lambda key: EmbeddingState(jax.numpy.zeros(())))
-        found, _ = self.embedding.lookup(state, {self.feature: ids}, axis_name=self.axis_name)
-        return found[self.feature]
+        return look_up_feature(self.embedding, state, self.feature, ids, self.axis_name)
 
 
 apply_gradients = apply_states

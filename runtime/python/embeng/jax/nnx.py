@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .._errors import InvalidError
-from ._trees import sum_tokens
+from ._trees import apply_tokens, look_up_feature
 from .embedding import Axis, Embedding, EmbeddingState
 
 __all__ = ["DENSE", "Embed", "EmbeddingParam", "apply_gradients"]
@@ -49,9 +48,8 @@ class Embed(nnx.Module):
 
     def __call__(self, ids: Any) -> jax.Array:
         """Return the activations of ids, as :meth:`Embedding.lookup` does."""
-        state = EmbeddingState(self.token[...])
-        found, _ = self.embedding.lookup(state, {self.feature: ids}, axis_name=self.axis_name)
-        return found[self.feature]
+        return look_up_feature(self.embedding, EmbeddingState(self.token[...]), self.feature, ids,
+                               self.axis_name)
 
 
 def apply_gradients(emb: Embedding, model: Any, gradients: Any, *,
@@ -70,12 +68,8 @@ def apply_gradients(emb: Embedding, model: Any, gradients: Any, *,
     rates, multiplier, axis_name
         As for :meth:`Embedding.apply`.
     """
-    states = jax.tree.leaves(nnx.state(model, EmbeddingParam))
+    tokens = jax.tree.leaves(nnx.state(model, EmbeddingParam))
     counts = jax.tree.leaves(nnx.filter_state(gradients, EmbeddingParam))
-    if not states or len(states) != len(counts):
-        raise InvalidError(f"the model has {len(states)} layers of embeddings, the gradients are "
-                           f"of {len(counts)}")
-    after = emb.apply(EmbeddingState(sum_tokens(states)), EmbeddingState(sum_tokens(counts)),
-                      rates=rates, multiplier=multiplier, axis_name=axis_name)
-    token = after.token / len(states)
+    token = apply_tokens(emb, tokens, counts, rates=rates, multiplier=multiplier,
+                         axis_name=axis_name)
     nnx.update(model, jax.tree.map(lambda _: token, nnx.state(model, EmbeddingParam)))

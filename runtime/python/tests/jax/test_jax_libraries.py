@@ -111,7 +111,7 @@ def test_a_model_of_nnx_trains_with_optax() -> None:
             made.engine.flush()
             assert made.engine.step == turn + 1
         numpy.testing.assert_allclose(made.rows(made.init(), "t"), rows, rtol=1e-4, atol=1e-6)
-        with pytest.raises(embeng.InvalidError, match="0 layers"):
+        with pytest.raises(embeng.InvalidError, match="0 states"):
             objects.apply_gradients(made, nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.State({}))
 
 
