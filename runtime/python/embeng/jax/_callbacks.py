@@ -57,7 +57,7 @@ def _tell(run: Callable[..., Any]) -> Callable[..., Any]:
     return told
 
 
-def _read_inputs(call: Call, arrays: list[Any], gradients: bool) -> tuple[
+def read_inputs(call: Call, arrays: list[Any], gradients: bool) -> tuple[
         dict[str, Any], dict[str, Any]]:
     """Return inputs and gradients of the core, of arrays in the order of flatten_arrays()."""
     rest = iter([numpy.asarray(array) for array in arrays])
@@ -137,7 +137,7 @@ class Callbacks:
         """Look up in a pure callback."""
         @_tell
         def run(token: Any, *arrays: Any) -> Any:
-            inputs, _ = _read_inputs(call, list(arrays), False)
+            inputs, _ = read_inputs(call, list(arrays), False)
             found = _find_engine(call).lookup(inputs)
             return *(found[f.name] for f in call.layouts), numpy.float32(token)
 
@@ -152,7 +152,7 @@ class Callbacks:
         @_tell
         def run(before: Any, part: Any, *arrays: Any) -> Any:
             engine = _find_engine(call)
-            inputs, found = _read_inputs(call, [numpy.array(a) for a in arrays], True)
+            inputs, found = read_inputs(call, [numpy.array(a) for a in arrays], True)
             with _lock:
                 _pending.setdefault(engine.handle, []).append((float(part), inputs, found))
             return numpy.float32(before + 1)
@@ -165,15 +165,16 @@ class Callbacks:
         """Differentiate weights in a pure callback."""
         @_tell
         def run(token: Any, *arrays: Any) -> Any:
-            inputs, found = _read_inputs(call, list(arrays), True)
+            inputs, found = read_inputs(call, list(arrays), True)
             wanted = {f.name: None for f in call.layouts if f.form & WEIGHTS}
             got = _find_engine(call).weight_gradients(inputs, found, wanted)
-            return tuple(got[f.name].reshape(shape.shape) for f, shape in zip(
-                [f for f in call.layouts if f.form & WEIGHTS], shapes, strict=True))
+            weighted = [f.name for f in call.layouts if f.form & WEIGHTS]
+            return *(got[name].reshape(shape.shape)
+                     for name, shape in zip(weighted, shapes, strict=True)), numpy.float32(token)
 
         shapes = weight_shapes(call, weights)
         arrays = flatten_arrays(call.layouts, bags, weights, gradients)
-        return tuple(jax.pure_callback(run, tuple(shapes), token, *arrays,
+        return tuple(jax.pure_callback(run, (*shapes, TOKEN), token, *arrays,
                                        vmap_method="sequential"))
 
     def apply(self, call: Call, token: Any, expected: Any, multiplier: Any, names: tuple[str, ...],
@@ -194,7 +195,7 @@ class Callbacks:
         """Update at once."""
         @_tell
         def run(token: Any, multiplier: Any, rates: Any, *arrays: Any) -> Any:
-            inputs, found = _read_inputs(call, list(arrays), True)
+            inputs, found = read_inputs(call, list(arrays), True)
             _find_engine(call).update(inputs, found, _name_rates(names, rates), float(multiplier))
             return numpy.float32(token + 1)
 

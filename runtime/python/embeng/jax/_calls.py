@@ -5,6 +5,7 @@
 Both backends have the same functions. The first argument and the last result of each is a token, an
 f32 number whose value means little: XLA runs calls in the order of their tokens.
 """
+import os
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -43,7 +44,7 @@ class Backend(Protocol):
 
     def weights(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays,
                 gradients: Arrays) -> Arrays:
-        """Return the gradients of the weights of each feature that has weights."""
+        """Return the gradients of the weights of each feature that has some, then the token."""
         ...
 
     def apply(self, call: Call, token: Any, expected: Any, multiplier: Any, names: tuple[str, ...],
@@ -124,7 +125,7 @@ class Foreign:
         """Differentiate weights without an effect."""
         arguments = [token, *flatten_arrays(call.layouts, bags, weights, gradients)]
         results = [*weight_shapes(call, weights), TOKEN]
-        return tuple(self._look("embeng_weights", call, results, arguments))[:-1]
+        return tuple(self._look("embeng_weights", call, results, arguments))
 
     def apply(self, call: Call, token: Any, expected: Any, multiplier: Any, names: tuple[str, ...],
               rates: Any) -> Any:
@@ -163,7 +164,11 @@ def find_backend(name: str) -> Backend:
 
 
 def choose_backend(name: str | None) -> str:
-    """Return the name of a backend that works: what is asked for, or the best there is."""
+    """Return the name of a backend that works: what is asked for, or the best there is.
+
+    None is what the variable ``EMBENG_JAX_CALLS`` of the environment says.
+    """
+    name = name or os.environ.get("EMBENG_JAX_CALLS") or None
     if name not in (None, "ffi", "pure", "callback"):
         raise NotSupportedError(f"calls is {name!r}; give 'ffi', 'pure', 'callback' or None")
     if name == "callback":

@@ -71,14 +71,16 @@ def _look_up_forward(call: Call, token: Any, bags: Any, weights: Any) -> Any:
     return found, (wanted, found[-1], part, plain[1], plain[2])
 
 
-def _as_array(gradient: Any) -> Any:
+def as_array(gradient: Any) -> Any:
+    """Return a gradient, where JAX knows that it is zero, as an array of zeros."""
     if isinstance(gradient, SymbolicZero):
         aval: Any = gradient.aval
         return jnp.zeros(aval.shape, jnp.float32)
     return gradient
 
 
-def _select(call: Call, chosen: list[int], *lists: Any) -> tuple[Any, ...]:
+def select_features(call: Call, chosen: list[int], *lists: Any) -> tuple[Any, ...]:
+    """Return a call of some of its features, and their entries of lists."""
     layouts = tuple(call.layouts[k] for k in chosen)
     return call._replace(layouts=layouts), *(tuple(one[k] for k in chosen) for one in lists)
 
@@ -87,20 +89,23 @@ def _look_up_backward(call: Call, saved: Any, gradients: Any) -> Any:
     wanted, token, part, bags, weights = saved
     *arrays, before = gradients
     backend = find_backend(call.backend)
-    before = _as_array(before)
+    before = as_array(before)
     live = [k for k, array in enumerate(arrays) if not isinstance(array, SymbolicZero)]
     found: list[Any] = [None if w is None else jnp.zeros(w.shape, jnp.float32) for w in weights]
     if not live:
         return before, None, tuple(found)
-    arrays = refuse_derivative("the gradient of a lookup", tuple(map(_as_array, arrays)))
+    arrays = refuse_derivative("the gradient of a lookup", tuple(map(as_array, arrays)))
     chosen = [k for k in live if wanted.weights[k]]
     if chosen:
-        part_call, *given = _select(call, chosen, bags, weights, arrays)
-        for k, one in zip(chosen, backend.weights(part_call, token, *given), strict=True):
+        part_call, *given = select_features(call, chosen, bags, weights, arrays)
+        *made, after = backend.weights(part_call, token, *given)
+        for k, one in zip(chosen, made, strict=True):
             assert call.layouts[k].form & WEIGHTS
             found[k] = one
+        # The rows that this reads change in an update, which waits for the push.
+        part = part + 0 * after
     if wanted.state:
-        part_call, *given = _select(call, live, bags, weights, arrays)
+        part_call, *given = select_features(call, live, bags, weights, arrays)
         before = backend.push(part_call, before, part, *given)
     return before, None, tuple(found)
 

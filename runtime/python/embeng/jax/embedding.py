@@ -86,7 +86,8 @@ class Embedding:
         How programs call the engine. "ffi", the default where jaxlib takes it: foreign functions of
         XLA, with updates as effects that JAX tracks, so that one runs though nobody uses its state.
         "pure": the same, but JAX takes updates for pure and leaves out what is not used; programs
-        are dispatched faster. "callback": callbacks of Python, which are slower.
+        are dispatched faster. "callback": callbacks of Python, which are slower. The variable
+        ``EMBENG_JAX_CALLS`` of the environment has another default.
     **options
         Options of :class:`embeng.Engine`.
 

@@ -333,3 +333,37 @@ def test_one_seed_has_the_bits_of_numpy(emb: Embedding, rng: Any) -> None:  # no
             state = emb.apply(state, gradient)
             engine.update({"f": ids}, {"f": gradients})
             assert (engine["t"].read() == emb.rows(state, "t")).all()
+
+
+def test_gradients_of_weights_are_of_the_rows_before_the_update(
+        emb: Embedding) -> None:  # noqa: F811
+    """The loss is linear, so that the update itself needs no activations."""
+    rows = numpy.asarray(emb.engine["t"].read())
+    ids = jnp.arange(8).reshape(4, 2)
+
+    @jax.jit
+    def train(state: Any, weights: Any) -> Any:
+        def loss(state: Any, weights: Any) -> Any:
+            found, after = emb.lookup(state, {"f": Ragged(ids, weights=weights)})
+            return found["f"].sum(), after
+
+        (count, by_weights), after = jax.grad(loss, argnums=(0, 1), has_aux=True)(state, weights)
+        return by_weights, emb.apply(after, count)
+
+    by_weights, state = train(emb.init(), jnp.full((4, 2), 2.0))
+    numpy.testing.assert_allclose(by_weights, rows[ids].sum(axis=-1), rtol=1e-5, atol=1e-6)
+    changed = emb.rows(state, "t")
+    numpy.testing.assert_allclose(changed[:8], rows[:8] - RATE * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("value", "calls"), [("callback", "callback"), ("", "ffi")])
+def test_the_environment_has_the_default_of_calls(value: str, calls: str,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBENG_JAX_CALLS", value)
+    with make_embedding(None) as made:
+        assert made.calls == calls
+    with make_embedding("pure") as made:
+        assert made.calls == "pure"
+    monkeypatch.setenv("EMBENG_JAX_CALLS", "native")
+    with pytest.raises(embeng.NotSupportedError, match="calls is 'native'"):
+        make_embedding(None)
