@@ -45,7 +45,7 @@ def _find_engine(call: Call) -> Engine:
     return engine
 
 
-def _tell(run: Callable[..., Any]) -> Callable[..., Any]:
+def tell(run: Callable[..., Any]) -> Callable[..., Any]:
     """Give the code of an error its place in the sentence, as foreign functions do."""
     @wraps(run)
     def told(*arrays: Any) -> Any:
@@ -135,7 +135,7 @@ class Callbacks:
 
     def lookup(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays) -> Arrays:
         """Look up in a pure callback."""
-        @_tell
+        @tell
         def run(token: Any, *arrays: Any) -> Any:
             inputs, _ = read_inputs(call, list(arrays), False)
             found = _find_engine(call).lookup(inputs)
@@ -149,7 +149,7 @@ class Callbacks:
     def push(self, call: Call, before: Any, part: Any, bags: tuple[Bags, ...], weights: Arrays,
              gradients: Arrays) -> Any:
         """Keep copies of the arrays."""
-        @_tell
+        @tell
         def run(before: Any, part: Any, *arrays: Any) -> Any:
             engine = _find_engine(call)
             inputs, found = read_inputs(call, [numpy.array(a) for a in arrays], True)
@@ -163,7 +163,7 @@ class Callbacks:
     def weights(self, call: Call, token: Any, bags: tuple[Bags, ...], weights: Arrays,
                 gradients: Arrays) -> Arrays:
         """Differentiate weights in a pure callback."""
-        @_tell
+        @tell
         def run(token: Any, *arrays: Any) -> Any:
             inputs, found = read_inputs(call, list(arrays), True)
             wanted = {f.name: None for f in call.layouts if f.form & WEIGHTS}
@@ -180,7 +180,7 @@ class Callbacks:
     def apply(self, call: Call, token: Any, expected: Any, multiplier: Any, names: tuple[str, ...],
               rates: Any) -> Any:
         """Join what waits, and update."""
-        @_tell
+        @tell
         def run(token: Any, expected: Any, multiplier: Any, rates: Any) -> Any:
             engine = _find_engine(call)
             pushes = _take_pending(call, float(expected))
@@ -193,7 +193,7 @@ class Callbacks:
     def update(self, call: Call, token: Any, multiplier: Any, names: tuple[str, ...], rates: Any,
                bags: tuple[Bags, ...], weights: Arrays, gradients: Arrays) -> Any:
         """Update at once."""
-        @_tell
+        @tell
         def run(token: Any, multiplier: Any, rates: Any, *arrays: Any) -> Any:
             inputs, found = read_inputs(call, list(arrays), True)
             _find_engine(call).update(inputs, found, _name_rates(names, rates), float(multiplier))
@@ -204,7 +204,7 @@ class Callbacks:
 
     def drop(self, call: Call, token: Any) -> Any:
         """Forget what waits."""
-        @_tell
+        @tell
         def run(token: Any) -> Any:
             engine = _find_engine(call)
             with _lock:

@@ -6,7 +6,7 @@ update is one step of all its tables.
 """
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -15,7 +15,7 @@ from .._engine import Engine, Feature, Table
 from .._errors import InvalidError
 from ._framework import keras
 from ._inputs import Layout, make_bags
-from .optimizers import Rule, translate
+from .optimizers import Rate, Rule, translate
 
 # Initializers of Keras that give one number everywhere. Rows of others are in memory twice for a
 # moment.
@@ -51,6 +51,48 @@ def as_keras_initializer(config: Any) -> Any:
             return keras.ops.convert_to_tensor(made[config.name].read(), dtype)
 
     return make
+
+
+class Change(NamedTuple):
+    """The factors of the gradients of one table before an update.
+
+    Parameters
+    ----------
+    table : str
+        Its name.
+    features : tuple of int
+        Its features in a call.
+    rate : int or None
+        The place of a rate in :meth:`Tables.read_rates` that is a factor.
+    clipped : bool
+        Whether :meth:`Tables.clip` is one.
+    """
+
+    table: str
+    features: tuple[int, ...]
+    rate: int | None
+    clipped: bool
+
+
+class Plan(NamedTuple):
+    """The needs of an update beside gradients. Equal ones have the same hash.
+
+    Parameters
+    ----------
+    trained : tuple of int
+        The features of a call whose tables have an optimizer.
+    rates : tuple of (str, int)
+        Names that the engine knows, and the place of each in :meth:`Tables.read_rates`.
+    changed : tuple of Change
+        The tables whose gradients are multiplied.
+    rate_count : int
+        The rates of :meth:`Tables.read_rates`.
+    """
+
+    trained: tuple[int, ...]
+    rates: tuple[tuple[str, int], ...]
+    changed: tuple[Change, ...]
+    rate_count: int
 
 
 class Tables:
@@ -100,6 +142,64 @@ class Tables:
             bags[layout.feature] = make_bags(layout, arrays[at:end], weights)
             at = end + layout.weighted
         return bags
+
+    # -- needs of updates
+
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Plan the updates of features."""
+        trained, changed = [], []
+        by_table: dict[str, list[int]] = {}
+        for k, layout in enumerate(layouts):
+            table = self.table_of[layout.feature]
+            if self._rules[table].optimizer is not None:
+                trained.append(k)
+                by_table.setdefault(table, []).append(k)
+        asked = [name for name, rule in self._rules.items() if rule.rate is not None]
+        for table, features in by_table.items():
+            rule = self._rules[table]
+            rate = asked.index(table) if rule.scaled else None
+            if rule.scaled or rule.clipnorm is not None:
+                changed.append(Change(table, tuple(features), rate, rule.clipnorm is not None))
+        rates = [(self._rates[name], place) for place, name in enumerate(asked)
+                 if not self._rules[name].scaled]
+        return Plan(tuple(trained), tuple(rates), tuple(changed), len(asked))
+
+    @property
+    def rates(self) -> list[Rate]:
+        """The learning rates that an update has to know."""
+        return [rule.rate for rule in self._rules.values() if rule.rate is not None]
+
+    def read_rates(self) -> Any:
+        """Read the learning rates of the next step, as an array of float32."""
+        rates = self.rates
+        # Reading the count waits for updates, and numbers do not depend on it.
+        step = 0 if all(rate.variable is not None for rate in rates) else self.engine.step
+        return numpy.array([rate(step) for rate in rates], numpy.float32)
+
+    def clip(self, table: str, inputs: dict[str, Any], gradients: dict[str, Any],
+             factor: float) -> float:
+        """Compute by what ``clipnorm`` multiplies the gradients of a table.
+
+        Parameters
+        ----------
+        table : str
+            Its name.
+        inputs, gradients : dict
+            Those of all of its features, as :meth:`embeng.Engine.update` takes them.
+        factor : float
+            By what the gradients will be multiplied beside it.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        most = self._rules[table].clipnorm
+        assert most is not None
+        norm, _ = self.engine.gradient_norm(inputs, gradients)
+        return most / max(norm * factor, most)
+
+    # -- steps, on the host
 
     def look_up(self, layouts: Sequence[Layout], arrays: Sequence[Any]) -> list[Any]:
         """Look features up.
@@ -152,35 +252,24 @@ class Tables:
         scaled = scale not in (0.0, 1.0)
         if scaled and not all(numpy.isfinite(gradient).all() for gradient in gradients):
             return False
-        bags, by_name = self._bags(layouts, arrays), {}
-        for layout, gradient in zip(layouts, gradients, strict=True):
-            if self._rules[self.table_of[layout.feature]].optimizer is None:
-                del bags[layout.feature]
-            else:
-                by_name[layout.feature] = numpy.ascontiguousarray(gradient, numpy.float32)
-        factor = 1.0 / scale if scaled else 1.0
-        if not bags:
+        plan = self.plan(layouts)
+        if not plan.trained:
             return True
+        factor = 1.0 / scale if scaled else 1.0
+        bags = self._bags(layouts, arrays)
+        names = [layouts[k].feature for k in plan.trained]
+        inputs = {name: bags[name] for name in names}
+        given = {layouts[k].feature: numpy.ascontiguousarray(gradients[k], numpy.float32)
+                 for k in plan.trained}
         with self._lock:
-            rates = self._prepare(bags, by_name, factor)
-            self.engine.update(bags, by_name, rates, factor if scaled else None)
+            numbers = self.read_rates()
+            for table, features, place, clipped in plan.changed:
+                by = numpy.float32(1) if place is None else numbers[place]
+                paths = [layouts[k].feature for k in features]
+                if clipped:
+                    by *= numpy.float32(self.clip(table, {path: inputs[path] for path in paths},
+                                                  {path: given[path] for path in paths}, factor))
+                given.update({path: given[path] * by for path in paths})
+            rates = {name: float(numbers[place]) for name, place in plan.rates}
+            self.engine.update(inputs, given, rates, factor if scaled else None)
         return True
-
-    def _prepare(self, bags: Mapping[str, Any], gradients: dict[str, Any],
-                 factor: float) -> dict[str, float]:
-        """Scale gradients as the rules of their tables say, and return the rates of this step."""
-        step = self.engine.step
-        rates = {}
-        for name, rule in self._rules.items():
-            rate = None if rule.rate is None else rule.rate(step)
-            if rate is not None and not rule.scaled:
-                rates[self._rates[name]] = rate
-            features = [path for path in gradients if self.table_of[path] == name]
-            by = numpy.float32(rate) if rule.scaled and rate is not None else numpy.float32(1)
-            if rule.clipnorm is not None:
-                norm, _ = self.engine.gradient_norm({path: bags[path] for path in features},
-                                                    {path: gradients[path] for path in features})
-                by *= numpy.float32(rule.clipnorm / max(norm * factor, rule.clipnorm))
-            if by != 1:
-                gradients.update({path: gradients[path] * by for path in features})
-        return rates

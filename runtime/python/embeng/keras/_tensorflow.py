@@ -1,84 +1,165 @@
 # SPDX-License-Identifier: MIT
-"""Differentiable lookups on the TensorFlow backend of Keras, eagerly and in graphs.
+"""Differentiable lookups on the TensorFlow backend of Keras: operators of :mod:`embeng.tf.ops`.
 
-Lookups and updates are stateful operations, which a tf.function runs in the order of the program.
-The gradient of the layer's counter is the count after the update; the probe is a zero that the
-layer adds to the losses, and its gradient is the number by which the program multiplied the loss.
+Lookups and updates are stateful, so that a tf.function runs them in the order of the program. They
+run without Python; where TensorFlow does not take the operators, tf.py_function is in their place.
+Learning rates that are numbers are read in the graph; for schedules and callables, and for factors
+of ``clipnorm``, the host is asked by functions that carry a few numbers.
 """
 from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
+from .._inputs import Ragged, Sparse
+from ..tf import ops
+from ..tf._forms import Call, read_call
+from ..tf._strategy import do_not_convert
 from ._framework import load_module
-from ._inputs import Layout, find_weights
-from ._tables import Tables
+from ._inputs import DENSE, PADDING, RAGGED, Layout
+from ._tables import Plan, Tables
 
 tf = load_module("tensorflow")
 
 
-def _call_host(function: Any, tensors: Sequence[Any], outputs: int) -> list[Any]:
-    """Call a function of the host that returns f32 arrays."""
-    found = tf.numpy_function(function, list(tensors), [tf.float32] * outputs)
-    return list(found) if isinstance(found, list | tuple) else [found]
+# -- inputs ------------------------------------------------------------------------------
+
+def _drop_padding(ids: Any, splits: Any, weights: Any = None) -> Ragged:
+    """Make bags without the ids that stand for none, which operators do not take."""
+    mask = tf.not_equal(ids, PADDING)
+
+    def drop() -> Any:
+        counts = tf.concat([[0], tf.cumsum(tf.cast(mask, tf.int32))], 0)
+        kept = [tf.boolean_mask(part, mask) for part in parts]
+        return [*kept, tf.gather(counts, splits)]
+
+    parts = [ids] if weights is None else [ids, weights]
+    *made, bounds = tf.cond(tf.reduce_all(mask), lambda: [*parts, tf.cast(splits, tf.int32)], drop)
+    return Ragged(made[0], splits=bounds, weights=made[1] if weights is not None else None)
 
 
-def _call_update(tables: Tables, layouts: Sequence[Layout], trained: bool, counter: Any, scale: Any,
-                 tensors: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
-    weighted = any(layout.weighted for layout in layouts)
-
-    def run(count: Any, factor: Any, *arrays: Any) -> list[Any]:
-        held, parts = arrays[:len(tensors)], arrays[len(tensors):]
-        found = tables.weight_gradients(layouts, held, parts) if weighted else []
-        applied = not trained or tables.update(layouts, held, parts, float(factor))
-        return [numpy.float32(count + 1 if applied else numpy.nan), *found]
-
-    places = find_weights(layouts)
-    count, *found = _call_host(run, [counter, scale, *tensors, *gradients], 1 + len(places))
-    result: list[Any] = [tf.ensure_shape(count, ()), *[None] * len(tensors)]
-    for place, part in zip(places, found, strict=True):
-        result[1 + place] = tf.reshape(part, tf.shape(tensors[place]))
-    return result
+def _read_dense(ids: Any, weights: Any) -> Ragged:
+    shape = tf.shape(ids)
+    width = shape[1] if len(ids.shape) > 1 else 1
+    splits = tf.range(shape[0] + 1) * width
+    flat = None if weights is None else tf.reshape(weights, [-1])
+    return _drop_padding(tf.reshape(ids, [-1]), splits, flat)
 
 
-def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
-            tensors: Sequence[Any], trained: bool) -> tuple[Any, list[Any]]:
-    """Look features up, differentiably.
+def _read_coordinates(tensors: Sequence[Any], weights: Any) -> Sparse:
+    """Make bags of coordinates, in the order of samples."""
+    indices, ids, shape = tensors
+    parts = [indices, ids] if weights is None else [indices, ids, weights]
 
-    Parameters
-    ----------
-    tables : Tables
-        The engine's.
-    layouts : sequence of Layout
-        The features.
-    counter : Tensor
-        Value of the layer's counter.
-    tensors : sequence of Tensor
-        Inputs and weights of the features, one after another.
-    trained : bool
-        Whether a gradient tape updates the tables.
+    def sort() -> Any:
+        order = tf.argsort(indices[:, 0] * shape[1] + indices[:, 1], stable=True)
+        return [tf.gather(part, order) for part in parts]
 
-    Returns
-    -------
-    (Tensor, list of Tensor)
-        The probe, and activations ``[samples, dim]`` of each feature.
-    """
-    def run(*arrays: Any) -> list[Any]:
-        return tables.look_up(layouts, arrays)
+    samples = indices[:, 0]
+    made = tf.cond(tf.reduce_all(samples[1:] >= samples[:-1]), lambda: parts, sort)
+    return Sparse(made[0], made[1], shape, made[2] if weights is not None else None)
+
+
+def _read_bags(layouts: Sequence[Layout], tensors: Sequence[Any]) -> dict[str, Any]:
+    bags: dict[str, Any] = {}
+    at = 0
+    for layout in layouts:
+        end = at + layout.tensor_count
+        weights = tensors[end] if layout.weighted else None
+        if layout.form == DENSE:
+            bags[layout.feature] = _read_dense(tensors[at], weights)
+        elif layout.form == RAGGED:
+            bags[layout.feature] = _drop_padding(tensors[at], tensors[at + 1], weights)
+        else:
+            bags[layout.feature] = _read_coordinates(tensors[at:end], weights)
+        at = end + layout.weighted
+    return bags
+
+
+# -- updates -----------------------------------------------------------------------------
+
+def _read_rates(tables: Tables) -> list[Any]:
+    """Read the learning rates of the step that comes next, as scalars."""
+    found: list[Any] = []
+    asked: Any = None
+    for place, rate in enumerate(tables.rates):
+        if rate.variable is not None:
+            found.append(tf.cast(tf.convert_to_tensor(rate.variable._value), tf.float32))
+            continue
+        if asked is None:
+            asked = tf.numpy_function(tables.read_rates, [], tf.float32)
+            asked.set_shape((len(tables.rates),))
+        found.append(asked[place])
+    return found
+
+
+def _clip(tables: Tables, call: Call, table: str, factor: Any, gradients: Sequence[Any]) -> Any:
+    """Ask for the factor by which ``clipnorm`` multiplies the gradients of a table."""
+    def run(arrays: list[Any]) -> list[Any]:
+        inputs = ops.take_parts(call, arrays)
+        given = {name: arrays.pop(0) for name in call.names}
+        return [numpy.float32(tables.clip(table, inputs, given, float(arrays.pop(0))))]
+
+    tensors = [*call.ids, *call.bounds, *call.weights, *gradients, factor]
+    return ops.call_python(run, tensors, 1)[0]
+
+
+def _apply(tables: Tables, plan: Plan, call: Call, factor: Any, gradients: Sequence[Any]) -> Any:
+    """Make a step of the tables that have an optimizer."""
+    if not plan.trained:
+        return
+    numbers = _read_rates(tables)
+    made = list(gradients)
+    for table, features, place, clipped in plan.changed:
+        by = tf.ones(()) if place is None else numbers[place]
+        if clipped:
+            by = by * _clip(tables, call.select(features), table, factor,
+                            [gradients[k] for k in features])
+        for k in features:
+            made[k] = gradients[k] * by
+    ops.hand_in(tables.engine, call.select(plan.trained), [made[k] for k in plan.trained],
+                {name: numbers[place] for name, place in plan.rates}, factor)
+
+
+def _update(tables: Tables, plan: Plan, call: Call, counter: Any, scale: Any,
+            gradients: Sequence[Any]) -> Any:
+    """Return the count after a step; NaN if the loss was scaled and a gradient is not finite."""
+    scaled = tf.logical_and(scale != 0, scale != 1)
+
+    def find_finite() -> Any:
+        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(part)) for part in gradients])
+
+    def apply() -> Any:
+        _apply(tables, plan, call, tf.where(scaled, 1 / scale, 1.0), gradients)
+        return counter + 1
+
+    wanted = tf.cond(scaled, find_finite, lambda: tf.constant(True))
+    return tf.cond(wanted, apply, lambda: tf.fill([], numpy.float32(numpy.nan)))
+
+
+# -- lookups -----------------------------------------------------------------------------
+
+@do_not_convert
+def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any, tensors: Sequence[Any],
+            outers: Sequence[Any], trained: bool) -> tuple[Any, list[Any]]:
+    """Look features up, as :class:`._backends.Backend` says."""
+    plan = tables.plan(layouts)
+    call = read_call(tables.engine, _read_bags(layouts, tensors))
 
     @tf.custom_gradient
-    def differentiable(count: Any, *parts: Any) -> Any:
-        found = _call_host(run, parts, len(layouts))
-        for output, layout in zip(found, layouts, strict=True):
-            output.set_shape((None, tables.dims[layout.feature]))
-
+    def differentiable(count: Any, *weights: Any) -> Any:
         def differentiate(scale: Any, *gradients: Any) -> Any:
-            return _call_update(tables, layouts, trained, count, scale, parts, gradients)
+            found = ops.weigh(tables.engine, call, gradients)
+            if not trained:
+                return count, *found
+            with tf.control_dependencies(found):
+                return _update(tables, plan, call, count, scale, gradients), *found
 
-        return (tf.zeros((), tf.float32), *found), differentiate
+        return (tf.zeros((), tf.float32), *ops.look_up(tables.engine, call)), differentiate
 
     # A tape runs all that it has seen: it is not to see a layer that is not trained.
-    probe, *found = differentiable(counter if trained else tf.stop_gradient(counter), *tensors)
+    probe, *found = differentiable(counter if trained else tf.stop_gradient(counter),
+                                   *call.weights)
     return probe, found
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Differentiable lookups on the torch backend of Keras: an autograd function over the engine.
 
-Its first input is the layer's counter. The gradient of the counter is the count after the update,
-which the optimizer of the model assigns to it. A second output is a zero, the probe, that the layer
-adds to the losses: its gradient is the number by which the program multiplied the loss.
+Tensors and arrays of numpy share their memory, so that nothing is copied on a CPU. torch.compile
+leaves lookups out of its graphs.
 """
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +44,8 @@ class _Lookup(torch.autograd.Function):
             places = find_weights(layouts)
             made = tables.weight_gradients(layouts, arrays, parts)
             for place, array in zip(places, made, strict=True):
-                found[place] = torch.from_numpy(array).reshape(tensors[place].shape)
+                held = tensors[place]
+                found[place] = torch.from_numpy(array).reshape(held.shape).to(held.device)
         if not ctx.needs_input_grad[0]:
             return None, None, None, *found
         applied = tables.update(layouts, arrays, parts, scale.item())
@@ -54,29 +54,11 @@ class _Lookup(torch.autograd.Function):
 
 
 @torch.compiler.disable
-def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any,
-            tensors: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Look features up, differentiably.
-
-    Parameters
-    ----------
-    tables : Tables
-        The engine's.
-    layouts : sequence of Layout
-        The features.
-    counter : Tensor
-        Value of the layer's counter.
-    tensors : sequence of Tensor
-        Inputs and weights of the features, one after another.
-
-    Returns
-    -------
-    (Tensor, list of Tensor)
-        The probe, and activations ``[samples, dim]`` of each feature.
-    """
+def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any, tensors: Sequence[Any],
+            outers: Sequence[Any], trained: bool) -> tuple[Any, list[Any]]:
+    """Look features up, as :class:`._backends.Backend` says."""
     if torch.is_grad_enabled():
-        probe, *found = _Lookup.apply(
-            counter, tables, layouts, *tensors)
+        probe, *found = _Lookup.apply(counter, tables, layouts, *tensors)
         return probe, found
     found = [torch.from_numpy(array).to(counter.device)
              for array in tables.look_up(layouts, _to_arrays(tensors))]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._errors import InvalidError, NotSupportedError
+from ._backends import load_backend
 from ._framework import keras
 from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
 from ._saving import load_tables, save_tables
@@ -14,21 +15,6 @@ from .embed_reduce import COMBINERS, EmbedReduce
 _PREPROCESSED = "preprocessed_inputs"
 _ENGINE = ("auto", "sparsecore")
 _PLACEMENTS = (*_ENGINE, "default_device")
-
-
-def _load_backend() -> Any:
-    """Import the operations of the backend that Keras runs on."""
-    name = keras.backend.backend()
-    if name == "torch":
-        from . import _torch as backend
-    elif name == "jax":
-        from . import _jax as backend  # type: ignore[no-redef]
-    elif name == "tensorflow":
-        from . import _tensorflow as backend  # type: ignore[no-redef]
-    else:
-        raise NotSupportedError(f"the backend {name} of Keras has no gradients to train tables by; "
-                                "use torch, jax or tensorflow")
-    return backend
 
 
 def _check_feature(path: str, feature: Any) -> None:
@@ -160,9 +146,9 @@ class DistributedEmbedding(keras.layers.Layer):
             self._make_variables([path for path in self._features.paths if path not in engine])
             if not engine:
                 return
-            self._backend = _load_backend()
+            self._backend = load_backend()
             self._tables = Tables(engine, **dict(self._opening))
-            # Callbacks of the host are no part of a program that XLA compiles for TensorFlow.
+            # XLA does not compile the operators for TensorFlow.
             self.supports_jit = keras.backend.backend() != "tensorflow"
             self._counter = self.add_weight(
                 name="updates", shape=(), initializer="zeros", dtype="float32", autocast=False,
@@ -287,13 +273,8 @@ class DistributedEmbedding(keras.layers.Layer):
             layouts.append(Layout(path, read.form, read.weights is not None))
             tensors += read.tensors if read.weights is None else (*read.tensors, read.weights)
             outers.append(read.outer)
-        more: dict[str, Any] = {}
-        if keras.backend.backend() == "jax":
-            more["outers"] = [outer[0] if len(outer) == 1 else None for outer in outers]
-        elif keras.backend.backend() == "tensorflow":
-            more["trained"] = self._counter.trainable
         probe, found = self._backend.look_up(self._tables, layouts, self._counter.value, tensors,
-                                             **more)
+                                             outers, self._counter.trainable)
         if training:
             self.add_loss(probe)
         outputs = {}

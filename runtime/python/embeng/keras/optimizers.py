@@ -25,7 +25,43 @@ from .. import optimizers, schedules
 from .._errors import NotSupportedError
 from ._framework import keras
 
-Rate = Callable[[int], float]
+
+def _to_float(value: Any) -> float:
+    return float(keras.ops.convert_to_numpy(value))
+
+
+class Rate:
+    """The learning rate of an optimizer of Keras, read at a step.
+
+    The program may assign another number, schedule or callable at any time.
+
+    Parameters
+    ----------
+    optimizer : keras.optimizers.Optimizer
+        The optimizer.
+    """
+
+    def __init__(self, optimizer: Any):
+        self._optimizer = optimizer
+        self._translated: dict[int, tuple[Any, schedules.Schedule | None]] = {}
+
+    @property
+    def variable(self) -> Any:
+        """The variable of Keras that holds the rate; None if it is a schedule or a callable."""
+        held = self._optimizer._learning_rate
+        return held if isinstance(held, keras.Variable) else None
+
+    def __call__(self, step: int) -> float:
+        """Return the rate after so many updates."""
+        held = self._optimizer._learning_rate
+        if isinstance(held, keras.Variable):
+            return _to_float(held._value)
+        if not isinstance(held, keras.optimizers.schedules.LearningRateSchedule):
+            return _to_float(held() if callable(held) else held)
+        if id(held) not in self._translated:
+            self._translated[id(held)] = held, _translate_schedule(held)
+        translated = self._translated[id(held)][1]
+        return _to_float(held(numpy.int32(step))) if translated is None else translated(step)
 
 
 class Rule(NamedTuple):
@@ -35,8 +71,8 @@ class Rule(NamedTuple):
     ----------
     optimizer : embeng.optimizers.Optimizer or None
         The engine's optimizer; its rate has a name if `rate` is there.
-    rate : callable or None
-        From the count of updates before to the learning rate.
+    rate : Rate or None
+        The learning rate, which the updates are told.
     scaled : bool
         Gradients are multiplied by the rate, and the engine's rate is 1.
     clipnorm : float or None
@@ -92,31 +128,6 @@ def _translate_schedule(schedule: Any) -> schedules.Schedule | None:
     return None
 
 
-def _to_float(value: Any) -> float:
-    return float(keras.ops.convert_to_numpy(value))
-
-
-def _read_rate(optimizer: Any) -> Rate:
-    """Give a function that reads the learning rate of an optimizer of Keras at a step.
-
-    The program may assign another number, schedule or callable at any time.
-    """
-    known: dict[int, tuple[Any, schedules.Schedule | None]] = {}
-
-    def read(step: int) -> float:
-        held = optimizer._learning_rate
-        if isinstance(held, keras.Variable):
-            return _to_float(held._value)
-        if not isinstance(held, keras.optimizers.schedules.LearningRateSchedule):
-            return _to_float(held() if callable(held) else held)
-        if id(held) not in known:
-            known[id(held)] = held, _translate_schedule(held)
-        translated = known[id(held)][1]
-        return _to_float(held(numpy.int32(step))) if translated is None else translated(step)
-
-    return read
-
-
 def _settings(optimizer: Any) -> dict[str, Any]:
     """Collect the settings of all kinds."""
     found: dict[str, Any] = {}
@@ -128,60 +139,60 @@ def _settings(optimizer: Any) -> dict[str, Any]:
     return found
 
 
-def _make_momentum(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
+def _make_momentum(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
     # Keras' momentum has the learning rate of each step inside of it, so gradients are multiplied
     # by the rate, and the engine's rate is 1.
     for what in ("weight_decay", "clipvalue"):
         if getattr(given, what):
             raise _refuse(table, given, f"momentum and {what}", "use one of both")
     made = optimizers.momentum(1.0, momentum=given.momentum, use_nesterov=given.nesterov)
-    return Rule(made, _read_rate(given), scaled=True)
+    return Rule(made, scaled=True)
 
 
-def _make_sgd(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
+def _make_sgd(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
     if given.momentum:
-        return _make_momentum(table, given, name, settings)
-    return Rule(optimizers.sgd(name, **settings))
+        return _make_momentum(table, given, rate, settings)
+    return Rule(optimizers.sgd(rate, **settings))
 
 
-def _make_adagrad(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
+def _make_adagrad(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
     # Keras divides by sqrt(accumulator + epsilon): a slot that starts epsilon higher is that sum.
     start = float(given.initial_accumulator_value) + float(given.epsilon)
     if not start > 0:
         raise _refuse(table, given, "initial_accumulator_value=0 and epsilon=0", "set one of both")
-    return Rule(optimizers.adagrad(name, initial_accumulator_value=start, **settings))
+    return Rule(optimizers.adagrad(rate, initial_accumulator_value=start, **settings))
 
 
-def _make_adam(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
+def _make_adam(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
     if given.amsgrad:
         raise _refuse(table, given, "amsgrad=True", "leave it out")
-    return Rule(optimizers.adam_epsilon_hat(name, beta_1=float(given.beta_1),
+    return Rule(optimizers.adam_epsilon_hat(rate, beta_1=float(given.beta_1),
                                             beta_2=float(given.beta_2),
                                             epsilon=float(given.epsilon), **settings))
 
 
-def _make_ftrl(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
+def _make_ftrl(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
     if given.l2_shrinkage_regularization_strength:
         raise _refuse(table, given, "l2_shrinkage_regularization_strength", "leave it out")
     return Rule(optimizers.ftrl(
-        name, initial_accumulator_value=given.initial_accumulator_value,
+        rate, initial_accumulator_value=given.initial_accumulator_value,
         learning_rate_power=given.learning_rate_power,
         l1_regularization_strength=given.l1_regularization_strength,
         l2_regularization_strength=given.l2_regularization_strength, beta=given.beta, **settings))
 
 
-def _make_rmsprop(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
+def _make_rmsprop(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
     make = optimizers.centered_rms_prop if given.centered else optimizers.rms_prop
-    return Rule(make(name, rho=given.rho, momentum=given.momentum, epsilon=given.epsilon,
+    return Rule(make(rate, rho=given.rho, momentum=given.momentum, epsilon=given.epsilon,
                      **settings))
 
 
-def _make_adadelta(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
-    return Rule(optimizers.adadelta(name, rho=given.rho, epsilon=given.epsilon, **settings))
+def _make_adadelta(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
+    return Rule(optimizers.adadelta(rate, rho=given.rho, epsilon=given.epsilon, **settings))
 
 
-def _make_lion(table: str, given: Any, name: str, settings: dict[str, Any]) -> Rule:
-    return Rule(optimizers.lion(name, beta1=given.beta_1, beta2=given.beta_2, **settings))
+def _make_lion(table: str, given: Any, rate: str, settings: dict[str, Any]) -> Rule:
+    return Rule(optimizers.lion(rate, beta1=given.beta_1, beta2=given.beta_2, **settings))
 
 
 _MAKERS: dict[str, Callable[[str, Any, str, dict[str, Any]], Rule]] = {
@@ -227,4 +238,4 @@ def translate(table: str, given: Any, name: str) -> Rule:
     _check_common(table, optimizer)
     rule = maker(table, optimizer, name, _settings(optimizer))
     clipnorm = float(optimizer.clipnorm) if optimizer.clipnorm else None
-    return rule._replace(rate=_read_rate(optimizer), clipnorm=clipnorm)
+    return rule._replace(rate=Rate(optimizer), clipnorm=clipnorm)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Inputs of TensorFlow programs as the operators take them: ids, bounds and weights, and a form."""
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -71,6 +71,11 @@ class Call(NamedTuple):
     def weights(self) -> list[Any]:
         """The weights of the features that have them."""
         return [part.weights for part in self.parts if part.weights is not None]
+
+    def select(self, chosen: Sequence[int]) -> "Call":
+        """Return the call of some of the features."""
+        return Call(tuple(self.names[k] for k in chosen), tuple(self.places[k] for k in chosen),
+                    tuple(self.parts[k] for k in chosen))
 
 
 _known: "weakref.WeakKeyDictionary[Engine, tuple[int, dict[str, Place]]]" = \

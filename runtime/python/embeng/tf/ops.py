@@ -103,7 +103,7 @@ def _settle(call: Call, engine: Engine) -> dict[str, Any]:
 
 # -- py_function -------------------------------------------------------------------------------
 
-def _take_parts(call: Call, arrays: list[Any]) -> dict[str, Any]:
+def take_parts(call: Call, arrays: list[Any]) -> dict[str, Any]:
     """Make inputs of the engine of the arrays of ids, bounds and weights, which it removes."""
     forms = call.forms
     ids = [arrays.pop(0) for _ in forms]
@@ -113,7 +113,8 @@ def _take_parts(call: Call, arrays: list[Any]) -> dict[str, Any]:
             for name, *part in zip(call.names, forms, ids, bounds, weights, strict=True)}
 
 
-def _call_python(function: Callable[[list[Any]], Any], tensors: Sequence[Any], outputs: int) -> Any:
+def call_python(function: Callable[[list[Any]], Any], tensors: Sequence[Any], outputs: int) -> Any:
+    """Call a function of Python with arrays of numpy; it returns as many float32 tensors."""
     def run(*given: Any) -> Any:
         return function([tensor.numpy() for tensor in given])
 
@@ -123,7 +124,7 @@ def _call_python(function: Callable[[list[Any]], Any], tensors: Sequence[Any], o
 def _lookup_by_python(engine: Engine, call: Call) -> list[Any]:
     def run(arrays: list[Any]) -> list[Any]:
         shapes = [array.shape for array in arrays[:len(call.names)]]
-        inputs = _take_parts(call, arrays)
+        inputs = take_parts(call, arrays)
         found = engine.lookup(inputs)
         outputs = []
         for name, place, shape in zip(call.names, call.places, shapes, strict=True):
@@ -136,27 +137,27 @@ def _lookup_by_python(engine: Engine, call: Call) -> list[Any]:
         return outputs
 
     tensors = [*call.ids, *call.bounds, *call.weights]
-    return list(_call_python(run, tensors, len(call.names)))
+    return list(call_python(run, tensors, len(call.names)))
 
 
 def _update_by_python(engine: Engine, call: Call, gradients: list[Any], rates: Rates,
                       multiplier: Any, replica: int) -> Any:
     def run(arrays: list[Any]) -> list[Any]:
-        inputs = _take_parts(call, arrays)
+        inputs = take_parts(call, arrays)
         given = {name: arrays.pop(0) for name in call.names}
         values = {name: float(arrays.pop(0)) for name in rates}
         engine.update(inputs, given, values, float(arrays.pop(0)), None, replica)
         return []
 
     tensors = [*call.ids, *call.bounds, *call.weights, *gradients, *rates.values(), multiplier]
-    return _call_python(run, tensors, 0)
+    return call_python(run, tensors, 0)
 
 
 def _weigh_by_python(engine: Engine, call: Call, gradients: list[Any]) -> list[Any]:
     def run(arrays: list[Any]) -> list[Any]:
         shapes = [array.shape for array, form in zip(arrays, call.forms, strict=False)
                   if form & WEIGHTED]
-        inputs = _take_parts(call, arrays)
+        inputs = take_parts(call, arrays)
         given = {name: arrays.pop(0) for name in call.names}
         wanted: dict[str, Any] = {name: None for name, form in zip(call.names, call.forms,
                                                                    strict=True) if form & WEIGHTED}
@@ -164,7 +165,7 @@ def _weigh_by_python(engine: Engine, call: Call, gradients: list[Any]) -> list[A
         return [found[name].reshape(shape) for name, shape in zip(wanted, shapes, strict=True)]
 
     tensors = [*call.ids, *call.bounds, *call.weights, *gradients]
-    return list(_call_python(run, tensors, len(call.weights)))
+    return list(call_python(run, tensors, len(call.weights)))
 
 
 # -- functions ---------------------------------------------------------------------------------

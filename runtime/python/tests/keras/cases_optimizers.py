@@ -119,6 +119,19 @@ def test_an_assigned_learning_rate_is_used() -> None:
                                       rtol=1e-5)
 
 
+def test_a_name_is_the_optimizer_with_its_defaults(rng: numpy.random.Generator) -> None:
+    gradient = rng.standard_normal((3, DIM)).astype("float32")
+    for name, optimizer in (("adam", optimizers.Adam()), ("adagrad", optimizers.Adagrad()),
+                            ("ftrl", optimizers.Ftrl()), ("rmsprop", optimizers.RMSprop())):
+        by_name, by_object = make_layer(name), make_layer(optimizer)
+        for layer in (by_name, by_object):
+            for _ in range(3):
+                update(layer, numpy.array([1, 5, 9], "int32"), gradient)
+        for slot in (None, *by_object.engine["t"].slots):
+            numpy.testing.assert_array_equal(by_name.engine["t"].read(slot=slot),
+                                             by_object.engine["t"].read(slot=slot))
+
+
 def test_gradients_of_a_scaled_loss_are_divided() -> None:
     layer = make_layer(optimizers.SGD(1.0))
     before = layer.engine["t"][0]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Trains a layer on the backend of KERAS_BACKEND, and says what its tables are then.
 
-Arguments: a file to begin from, or "-"; a file to save to; and the optimizer. The loss is such that
+Arguments: a file to begin from, or "-"; a file to save to; and the optimizer, of which "clipped" is
+SGD with momentum and clipnorm. The loss is such that
 each backend computes gradients of the same bits: squares over 64 numbers, and no sum of products.
 """
 import hashlib
@@ -17,7 +18,10 @@ from embeng.keras import DistributedEmbedding
 
 
 def _make(optimizer: str) -> Any:
-    layer = DistributedEmbedding(make_feature(make_table(optimizer=optimizer)), name="embedding")
+    given: Any = optimizer
+    if optimizer == "clipped":
+        given = keras.optimizers.SGD(0.1, momentum=0.9, clipnorm=0.05)
+    layer = DistributedEmbedding(make_feature(make_table(optimizer=given)), name="embedding")
     inputs = keras.Input((3,), dtype="int32")
     model = keras.Model(inputs, layer(inputs))
     model.compile(optimizer="sgd", loss="mse")

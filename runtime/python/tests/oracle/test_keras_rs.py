@@ -18,7 +18,7 @@ import pytest
 BACKENDS = ("torch", "jax", "tensorflow")
 ENGINE = "the rows are the engine's memory, and no variable of Keras has a copy of them"
 SERVED = "the engine serves the placement that the case expects to be refused without a TPU"
-GRAPH = "XLA compiles no operation of the host for TensorFlow"
+GRAPH = "XLA compiles no operator in C for TensorFlow"
 # By the last part of a case's name.
 CANNOT: dict[str, dict[str, str]] = {
     backend: {
