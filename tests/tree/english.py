@@ -42,6 +42,7 @@ kmod/**/Kbuild
 kmod/package/*
 runtime/**/*.[ch]
 runtime/**/meson.build
+runtime/vm/*
 runtime/proto/*.proto
 runtime/python/*.md
 runtime/python/**/*.py
@@ -60,7 +61,6 @@ tests/kmod/sparse
 tests/model/*.pml
 tests/tree/*.layers
 tests/vm/debug.config
-tests/vm/init
 tests/vm/run
 tests/vm/with_python
 uapi/*.[ch]
