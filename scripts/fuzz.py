@@ -78,6 +78,7 @@ TARGETS = {
     "firmware": Target(30000, [
         "engine/control/firmware.c", "engine/control/boot.c", "engine/control/signature.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),
+    "junit": Target(30000, ["runtime/cli/vm/junit.c", "runtime/cli/vm/tap_read.c"]),
     "partition": Target(20000, [
         "engine/partition/*.c", "engine/lookup/grid.c", "engine/memory/operand.c",
         "engine/hash/highway.c"]),

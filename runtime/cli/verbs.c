@@ -31,6 +31,7 @@ const struct command commands[] = {
 	{"tune", "measure how rows are best fetched ahead on this machine", cmd_tune},
 	{"report", "put what a helper needs to know into one archive", cmd_report},
 	{"decode", "say in words what a dump, trace, ring or blob holds", cmd_decode},
+	{"vm", "run a command in a virtual machine with emulated devices", cmd_vm},
 	{"conform", "run conformance vectors on a device", cmd_conform},
 	{"validate", "check that a device is in order, part by part", cmd_validate},
 };

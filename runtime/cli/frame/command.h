@@ -62,5 +62,6 @@ int cmd_report(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
+int cmd_vm(int argc, char **argv);
 
 #endif
