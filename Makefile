@@ -3,7 +3,7 @@
 # types, CONTRIBUTING.md what a change is checked with.
 
 .PHONY: all demo quick check check-sanitizers check-fuzz check-frameworks check-mutation \
-	check-compilers check-kernel check-kernel-debug check-chaos check-newcomer kmod modules_install dkms_install deps clean
+	check-compilers check-kernel check-kernel-debug check-chaos check-newcomer kmod kmod-debian modules_install dkms_install deps clean
 
 CHECK = /usr/bin/env python3 scripts/check.py
 # Stages of "make check", as scripts/check.py --help has them; all of them when there is none.
@@ -81,11 +81,12 @@ check-chaos:
 		--carry "$(CHAOS) $(CURDIR)/tests/vm/tap.sh $(CURDIR)/build/tests/vm/vm-hostile_chaos" \
 		-- $(CHAOS) $(CURDIR)/build $(CHAOS_SECONDS) $(CHAOS_SEED)
 
-# The README's commands in pristine systems.
+# The README's commands, and the Containerfile that others copy, in pristine systems.
 check-newcomer:
 	@scripts/deps.sh kernel
 	@scripts/newcomer.sh bookworm
 	@scripts/newcomer.sh trixie
+	@scripts/container.sh
 
 # The kernel modules: against KDIR, else the running kernel's headers, else Debian's 6.12. Files are
 # installed below DESTDIR: modules and all that makes them work, or sources for DKMS.
@@ -94,6 +95,11 @@ kmod modules_install dkms_install:
 	@$(MAKE) --no-print-directory build/build.ninja
 	@ninja -C build firmware-loader/embeng.fw
 	@KDIR='$(KDIR)' DESTDIR='$(DESTDIR)' scripts/kmod.sh $@
+
+# For every kernel from 6.12 on that Debian carries, into build/kmod-RELEASE.
+kmod-debian:
+	@scripts/deps.sh kernel
+	@tests/kmod/builds.sh stock
 
 deps:
 	@scripts/deps.sh

@@ -316,6 +316,7 @@ def main():
         total = total.plus(total_of(results))
     if kernels == KERNELS and not given.rows and not given.script:
         total = total.plus(on_host("stock", "builds").count)
+        total = total.plus(on_host("stock", "project").count)
     print(f"\n{total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 

@@ -42,6 +42,7 @@ kmod/**/Kbuild
 kmod/package/*
 runtime/**/*.[ch]
 runtime/**/meson.build
+runtime/examples/ci/*
 runtime/vm/*
 runtime/proto/*.proto
 runtime/python/*.md
