@@ -51,9 +51,12 @@ bool harm_temperature(const struct subject *s, double *celsius, double *limit)
 		return false;
 	read = read_sensor(found.gl_pathv[0], "temp1_input", celsius) &&
 	       read_sensor(found.gl_pathv[0], "temp1_crit", limit);
-	*limit -= HARM_MARGIN_C;
 	globfree(&found);
-	return read;
+	/* A function that is gone has no critical temperature: its registers cannot be read. */
+	if (!read || *limit <= 0)
+		return false;
+	*limit -= HARM_MARGIN_C;
+	return true;
 }
 
 /* Whether an open file is the device's, with memory or work on it. */

@@ -57,8 +57,8 @@ static void list_text(void)
 	}
 	puts("\nTimes are those of one round, measured on a soft device with two cores, and on "
 	     "the\n"
-	     "emulator with --mib 1, in a virtual machine without KVM. \"-\": the suite has no\n"
-	     "meaning there.");
+	     "emulator in a virtual machine without KVM, there with --mib 1 for all but quick.\n"
+	     "\"-\": the suite has no meaning there.");
 }
 
 static struct json_object *listed_checks(const struct suite *suite)

@@ -145,6 +145,8 @@ START_TEST(the_temperature_has_a_margin)
 	ck_assert(harm_temperature(&s, &celsius, &limit));
 	ck_assert_double_eq(celsius, 71.5);
 	ck_assert_double_eq(limit, 85);
+	put_file(FUNCTION "/hwmon/hwmon3/temp1_crit", "0\n");
+	ck_assert(!harm_temperature(&s, &celsius, &limit));
 }
 END_TEST
 
