@@ -86,7 +86,7 @@ static bool read_uevent(struct udev_device *device, struct uevent *out)
 	out->words = find_cause_words(out->cause);
 	number_read_code(reset, &out->reset);
 	if (function)
-		snprintf(out->address, sizeof(out->address), "%s",
+		snprintf(out->address, sizeof(out->address), "pci:%s",
 			 udev_device_get_sysname(function));
 	return *out->rung;
 }

@@ -8,7 +8,7 @@
 
 /**
  * struct uevent - a rung that was taken
- * @address: PCI address of the device
+ * @address: PCI address of the device, as in struct embeng_device_info
  * @rung, @cause: words of the driver (embeng(4))
  * @words: the cause as a sentence
  * @reset: number of resets so far that lost contexts
