@@ -39,7 +39,7 @@ static bool read_head(struct dump *d, struct line *line)
 	return true;
 }
 
-static bool read_device(struct dump *d, struct line *line)
+static bool read_dump_device(struct dump *d, struct line *line)
 {
 	char address[32];
 
@@ -152,7 +152,7 @@ static const struct {
 	bool (*read)(struct dump *d, struct line *line);
 } line_kinds[] = {
 	{"embeng", read_head},
-	{"device", read_device},
+	{"device", read_dump_device},
 	{"cause", read_cause},
 	{"still_ns", read_still},
 	{"time_ns", read_dump_time},

@@ -71,7 +71,7 @@ bool page_is(const struct bytes *b)
 		bytes_number(b->data, 8) == UINT64_MAX);
 }
 
-static void show_event(struct sheet *s, const struct bytes *b, uint64_t at, uint32_t number)
+static void decode_event(struct sheet *s, const struct bytes *b, uint64_t at, uint32_t number)
 {
 	struct embeng_event event;
 
@@ -92,7 +92,7 @@ static void show_event(struct sheet *s, const struct bytes *b, uint64_t at, uint
 			  "the kind %u of event %u is unknown", event.kind, number);
 }
 
-static void show_log(struct sheet *s, const struct bytes *b)
+static void decode_log(struct sheet *s, const struct bytes *b)
 {
 	struct embeng_event_log log;
 	uint32_t count;
@@ -107,10 +107,10 @@ static void show_log(struct sheet *s, const struct bytes *b)
 	count = log.next ? log.next - 1 : 0;
 	count = count < EMBENG_EVENTS ? count : EMBENG_EVENTS;
 	for (uint32_t n = log.next - count; n != log.next; n++)
-		show_event(s, b,
-			   EMBENG_EVENT_LOG + offsetof(struct embeng_event_log, events) +
-				   (n % EMBENG_EVENTS) * sizeof(log.events[0]),
-			   n);
+		decode_event(s, b,
+			     EMBENG_EVENT_LOG + offsetof(struct embeng_event_log, events) +
+				     (n % EMBENG_EVENTS) * sizeof(log.events[0]),
+			     n);
 }
 
 void page_read(struct sheet *s, const struct bytes *b)
@@ -128,5 +128,5 @@ void page_read(struct sheet *s, const struct bytes *b)
 		sheet_odd(s, b->size, "the page has %zu bytes, not %u", b->size,
 			  EMBENG_REGISTERS_SIZE);
 	else
-		show_log(s, b);
+		decode_log(s, b);
 }

@@ -170,7 +170,7 @@ static void read_complete(struct trace *t, const uint64_t *v)
 			  "the flags %" PRIu64 " are not one of ACCEPTED and DONE", v[4]);
 }
 
-static void read_event(struct trace *t, const uint64_t *v)
+static void read_event_record(struct trace *t, const uint64_t *v)
 {
 	struct trace_queue *q = find_trace_queue(t, v[0], v[1]);
 
@@ -223,7 +223,7 @@ static const struct {
 	{"submit", {"context", "queue", "index", "count"}, read_submit},
 	{"submit_take", {"context", "queue", "index", "count"}, read_submit_take},
 	{"complete", {"context", "queue", "cookie", "status", "flags"}, read_complete},
-	{"event", {"context", "queue", "cq_tail", "report"}, read_event},
+	{"event", {"context", "queue", "cq_tail", "report"}, read_event_record},
 	{"admin", {"opcode", "context", "queue", "index", "result"}, read_admin},
 	{"reset", {"rung", "sequence"}, read_reset},
 };

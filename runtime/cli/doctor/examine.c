@@ -38,7 +38,8 @@ static void read_short_name(const struct machine *m, char *name, size_t size)
 	snprintf(name, size, "%s", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
 }
 
-static bool is_wanted(const struct machine *m, const struct function *function, const char *name)
+static bool is_chosen_function(const struct machine *m, const struct function *function,
+			       const char *name)
 {
 	if (m->named)
 		return !strcmp(function->address, name) || (*name && !strcmp(function->node, name));
@@ -57,7 +58,7 @@ static int choose_devices(struct machine *m)
 	if (m->named)
 		read_short_name(m, name, sizeof(name));
 	for (size_t i = 0; i < m->functions.count; i++) {
-		if (is_wanted(m, &m->functions.list[i], name))
+		if (is_chosen_function(m, &m->functions.list[i], name))
 			m->devices[m->count++] = &m->functions.list[i];
 	}
 	return 0;

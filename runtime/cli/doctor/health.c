@@ -105,32 +105,22 @@ void check_ecc(const struct machine *m, const struct function *device, struct fi
 		     "replaced. Tables that were lost come back from a checkpoint");
 }
 
-/* The folder of the device's sensors, hwmon/hwmonN. */
-static bool find_sensors(const struct machine *m, const struct function *device, char name[32])
+static bool read_temperature_of(const struct machine *m, const char *sensors, const char *name,
+				uint64_t *value)
 {
 	char path[TREE_PATH];
-	struct tree_names names;
-	bool found = false;
 
-	if (tree_list(m->tree, function_path(path, device, "hwmon"), &names))
-		return false;
-	for (size_t i = 0; i < names.count && !found; i++) {
-		found = strlen(names.list[i]) < 24;
-		if (found)
-			snprintf(name, 32, "hwmon/%.24s", names.list[i]);
-	}
-	tree_names_free(&names);
-	return found;
+	return !tree_number(m->tree, tree_path(path, "%s/%s", sensors, name), value);
 }
 
 void check_temperature(const struct machine *m, const struct function *device, struct finding *f)
 {
 	uint64_t now, limit;
-	char sensors[32], path[TREE_PATH];
+	char sensors[TREE_PATH];
 
-	if (!find_sensors(m, device, sensors) ||
-	    !read_device_number(m, device, tree_path(path, "%s/temp1_input", sensors), &now) ||
-	    !read_device_number(m, device, tree_path(path, "%s/temp1_crit", sensors), &limit)) {
+	if (!function_sensors(m->tree, device->address, sensors) ||
+	    !read_temperature_of(m, sensors, "temp1_input", &now) ||
+	    !read_temperature_of(m, sensors, "temp1_crit", &limit)) {
 		found_nothing(f, "the device does not measure it");
 		return;
 	}

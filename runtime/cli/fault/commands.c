@@ -91,7 +91,7 @@ static int parse_fault_call(const char *arguments, const char *doc,
 	return command_parse(&argp, argc, argv, out, s);
 }
 
-static const char *count_text(const struct fault *fault, char text[32])
+static const char *fault_count_text(const struct fault *fault, char text[32])
 {
 	if (!fault->count)
 		return "off";
@@ -106,7 +106,7 @@ static void print_fault(const struct fault *fault)
 	const char *error = fault_boot_error_name(fault->value);
 	char text[32];
 
-	printf("%-19s %-10s %s\n", fault->name, count_text(fault, text), fault->about);
+	printf("%-19s %-10s %s\n", fault->name, fault_count_text(fault, text), fault->about);
 	printf("%-19s strikes a %s", "", fault->target_is);
 	if (fault->target != FAULT_ANY)
 		printf(", only %" PRIu64, fault->target);

@@ -126,3 +126,19 @@ void functions_free(struct functions *functions)
 	free(functions->list);
 	*functions = (struct functions){0};
 }
+
+bool function_sensors(struct tree *tree, const char *address, char path[TREE_PATH])
+{
+	char folder[TREE_PATH];
+	struct tree_names names;
+	bool found = false;
+
+	tree_path(folder, "/sys/bus/pci/devices/%s/hwmon", address);
+	if (tree_list(tree, folder, &names))
+		return false;
+	for (size_t i = 0; i < names.count && !found; i++)
+		found = !strncmp(names.list[i], "hwmon", 5) &&
+			*tree_path(path, "%s/%s", folder, names.list[i]);
+	tree_names_free(&names);
+	return found;
+}

@@ -43,4 +43,7 @@ bool function_is_known(const struct function *function);
 const char *function_path(char path[TREE_PATH], const struct function *function,
 			  const char *attribute);
 
+/* Writes the path of the folder with a function's sensors. Return: false if there is none. */
+bool function_sensors(struct tree *tree, const char *address, char path[TREE_PATH]);
+
 #endif

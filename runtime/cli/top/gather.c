@@ -97,22 +97,6 @@ static void read_link(struct tree *tree, struct sample_device *device)
 		snprintf(device->link, sizeof(device->link), "%s x%s", speed, width);
 }
 
-static void find_sensors(struct tree *tree, struct known_device *known)
-{
-	char path[TREE_PATH];
-	struct tree_names names;
-
-	*known->sensors = '\0';
-	if (tree_list(tree, device_path(path, &known->fixed, "hwmon"), &names))
-		return;
-	for (size_t i = 0; i < names.count && !*known->sensors; i++) {
-		if (!strncmp(names.list[i], "hwmon", 5))
-			tree_path(known->sensors, "/sys/bus/pci/devices/%s/hwmon/%s",
-				  known->fixed.address, names.list[i]);
-	}
-	tree_names_free(&names);
-}
-
 static bool read_gauge(struct tree *tree, const char *path, struct sample_device *device,
 		       enum gauge gauge)
 {
@@ -142,13 +126,12 @@ static void know_device(struct gather *gather, struct tree *tree, const struct f
 			 sizeof(device->firmware));
 	read_gauge(tree, device_path(path, device, "table_memory_total"), device,
 		   GAUGE_MEMORY_TOTAL);
-	find_sensors(tree, known);
-	if (*known->sensors)
+	if (function_sensors(tree, device->address, known->sensors))
 		read_gauge(tree, tree_path(path, "%s/temp1_crit", known->sensors), device,
 			   GAUGE_TEMPERATURE_LIMIT);
 }
 
-static bool is_wanted(const struct gather *gather, const struct function *function)
+static bool is_chosen_device(const struct gather *gather, const struct function *function)
 {
 	return function_is_known(function) &&
 	       (!gather->only || !strcmp(gather->only, function->address) ||
@@ -166,7 +149,7 @@ static int search_devices(struct gather *gather, struct tree *tree)
 	gather->count = 0;
 	gather->devices = calloc(functions.count + 1, sizeof(*gather->devices));
 	for (size_t i = 0; gather->devices && i < functions.count; i++) {
-		if (is_wanted(gather, &functions.list[i]))
+		if (is_chosen_device(gather, &functions.list[i]))
 			know_device(gather, tree, &functions.list[i]);
 	}
 	functions_free(&functions);
@@ -187,8 +170,8 @@ static void read_cores(struct tree *tree, struct sample_device *device)
 }
 
 /* Return: false if there is nothing left of the device. */
-static bool read_device(struct tree *tree, const struct known_device *known,
-			struct sample_device *device)
+static bool sample_device(struct tree *tree, const struct known_device *known,
+			  struct sample_device *device)
 {
 	char path[TREE_PATH];
 
@@ -239,7 +222,7 @@ static int read_devices(struct gather *gather, struct tree *tree, struct sample 
 
 		if (!device)
 			return -ENOMEM;
-		if (!read_device(tree, &gather->devices[i], device))
+		if (!sample_device(tree, &gather->devices[i], device))
 			gone = true;
 		err = read_queues(tree, sample, device->address);
 		if (err)

@@ -68,7 +68,7 @@ static bool is_selected(const struct screen *s, const struct rated_context *cont
 	       !strcmp(context->now->info.address, s->address);
 }
 
-static bool is_shown(const struct screen *s, const struct rated_context *context)
+static bool is_row_shown(const struct screen *s, const struct rated_context *context)
 {
 	return !*s->device || !strcmp(context->now->info.address, s->device);
 }
@@ -107,7 +107,7 @@ static void move_selection(struct screen *s, int step)
 			return;
 		else
 			at = step < 0 ? at - 1 : at + 1;
-		if (is_shown(s, &rates->contexts[at])) {
+		if (is_row_shown(s, &rates->contexts[at])) {
 			select_context(s, at);
 			return;
 		}

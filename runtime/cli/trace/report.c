@@ -20,7 +20,7 @@ static const char *queue_kind_name(uint64_t kind)
 	return kind < sizeof(queue_kinds) / sizeof(queue_kinds[0]) ? queue_kinds[kind] : "unknown";
 }
 
-static bool is_shown(const struct trace_command *c, uint64_t step)
+static bool is_of_step(const struct trace_command *c, uint64_t step)
 {
 	return c->done && (!step || c->step == step);
 }
@@ -32,7 +32,7 @@ static bool find_span(const struct trace_command *list, size_t count, uint64_t s
 	bool any = false;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!is_shown(&list[i], step))
+		if (!is_of_step(&list[i], step))
 			continue;
 		if (!any || list[i].submitted < *begin)
 			*begin = list[i].submitted;
@@ -81,7 +81,7 @@ static void print_step(const struct trace_command *list, size_t count, uint64_t 
 		printf(" %9s", trace_stage_names[stage]);
 	printf(" %10s  %s\n", "total", "status");
 	for (size_t i = 0; i < count; i++) {
-		if (is_shown(&list[i], step))
+		if (is_of_step(&list[i], step))
 			print_traced(&list[i], begin);
 	}
 }
@@ -132,7 +132,7 @@ static void document_step(struct json_object *list, const struct trace_command *
 	json_add_number(row, "begin_ns", begin);
 	json_add_number(row, "end_ns", end);
 	for (size_t i = 0; i < count; i++) {
-		if (is_shown(&commands[i], step))
+		if (is_of_step(&commands[i], step))
 			json_object_array_add(rows, document_traced(&commands[i]));
 	}
 	json_object_object_add(row, "commands", rows);
@@ -238,7 +238,7 @@ static bool was_named(const struct trace_steps *s, size_t until, uint64_t step)
 
 		if (other->context != c->context)
 			return false;
-		if (other->queue == c->queue && is_shown(other, step))
+		if (other->queue == c->queue && is_of_step(other, step))
 			return true;
 	}
 	return false;
@@ -253,7 +253,7 @@ int trace_chrome(const char *path, const struct trace_steps *s, uint64_t step)
 	int err;
 
 	for (size_t i = 0; i < s->count; i++) {
-		if (!is_shown(&s->list[i], step))
+		if (!is_of_step(&s->list[i], step))
 			continue;
 		if (!was_named(s, i, step))
 			add_chrome_names(list, &s->list[i]);

@@ -72,7 +72,7 @@ struct vm_call {
 	size_t count;
 };
 
-static error_t take_word(struct vm_call *call, const char *option, const char *value)
+static error_t take_vm_word(struct vm_call *call, const char *option, const char *value)
 {
 	for (size_t i = 0; i < call->count; i += 2) {
 		if (!strcmp(call->words[i], option)) { /* the last one counts */
@@ -95,7 +95,7 @@ static error_t take_number_word(struct argp_state *state, const char *option, co
 			   (long long)most, value);
 		return EINVAL;
 	}
-	return take_word(state->input, option, value);
+	return take_vm_word(state->input, option, value);
 }
 
 /* As QEMU takes it, which counts in MiB where there is no letter. */
@@ -108,7 +108,7 @@ static error_t take_memory(struct argp_state *state, const char *value)
 		argp_error(state, "--memory takes a size such as 512M or 2G, not '%s'", value);
 		return EINVAL;
 	}
-	return take_word(state->input, "--memory", value);
+	return take_vm_word(state->input, "--memory", value);
 }
 
 static error_t take_accel(struct argp_state *state, const char *value)
@@ -117,7 +117,7 @@ static error_t take_accel(struct argp_state *state, const char *value)
 		argp_error(state, "--accel takes kvm or tcg, not '%s'", value);
 		return EINVAL;
 	}
-	return take_word(state->input, "--accel", value);
+	return take_vm_word(state->input, "--accel", value);
 }
 
 static error_t parse_vm_option(int key, char *arg, struct argp_state *state)
@@ -126,7 +126,7 @@ static error_t parse_vm_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_KERNEL:
-		return take_word(call, "--kernel", arg);
+		return take_vm_word(call, "--kernel", arg);
 	case KEY_MEMORY:
 		return take_memory(state, arg);
 	case KEY_CPUS:
@@ -136,12 +136,12 @@ static error_t parse_vm_option(int key, char *arg, struct argp_state *state)
 	case KEY_TIMEOUT:
 		return take_number_word(state, "--timeout", arg, 9999999);
 	case KEY_SHARE:
-		return take_word(call, "--share", arg);
+		return take_vm_word(call, "--share", arg);
 	case KEY_JUNIT:
 		call->junit = arg;
 		return 0;
 	case KEY_LOG:
-		return take_word(call, "--log", arg);
+		return take_vm_word(call, "--log", arg);
 	case KEY_ACCEL:
 		return take_accel(state, arg);
 	case ARGP_KEY_ARG:
