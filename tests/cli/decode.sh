@@ -156,7 +156,7 @@ says out 'a completion' '^completion 0, byte 512: DONE$'
 patch ring 1024 4 1
 odd 'a head past the tail of the doorbell' ring 'byte 0' 'sq_head 2 is past sq_tail 1'
 patch ring 8 4 1
-odd 'a reserved word of the header' ring 'byte 0' '1 of 47 reserved words are not 0'
+odd 'a reserved word of the header' ring 'byte 0' '1 of 37 reserved words are not 0'
 patch ring 260 4 1
 odd 'a reserved field of a command' ring 'byte 260' "RESERVED, field 'reserved'"
 patch ring 532 4 9
@@ -222,5 +222,4 @@ printf 'embeng devcoredump 1\ndevice \033[31m\n' >odd
 expect 'control characters' 1 decode odd
 ! grep -q "$(printf '\033')" out && report ok 'do not reach the terminal' || report no 'do not reach the terminal'
 
-echo "1..$number"
-exit $failed
+finish

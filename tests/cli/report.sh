@@ -197,5 +197,4 @@ document 'with the devices' '(any(f["name"] == "list.json" for f in d["files"]) 
 tar -xf live.tar -O embeng-report/list.json >out
 document 'which are the ones of embeng list' 'd["schema"] == "embeng.list/1" and len(d["devices"]) >= 1'
 
-echo "1..$number"
-exit $failed
+finish

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Validates documents of the command against the schemas in docs/schemas.
 
-usage: schemas.py DOCUMENT...         each file is one document, which keeps to its schema
+usage: schemas.py FILE...             the document of each file keeps to its schema, or that of each
+                                      line, where there are several
        schemas.py --table VERB...     each verb has a schema, and no schema is open
 
 A document names its schema: {"schema": "embeng.plan/1"} is described by embeng.plan-1.json. A
@@ -90,17 +91,28 @@ def faults(schemas, document):
             for path in objects(document) if check.is_valid(with_member(document, path))]
 
 
+def read_documents(text):
+    """The document that a text is, or one for each of its lines."""
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        lines = text.splitlines()
+        if len(lines) < 2 or not lines[1].startswith("{"):
+            raise
+        return [json.loads(line) for line in lines]
+
+
 def validate(paths):
     schemas = load_schemas()
     bad = 0
     for path in paths:
         try:
             with open(path, encoding="utf-8") as file:
-                document = json.load(file)
+                documents = read_documents(file.read())
         except ValueError as error:
             found = [f"this is not one JSON document: {error}"]
         else:
-            found = faults(schemas, document)
+            found = [fault for document in documents for fault in faults(schemas, document)]
         for fault in found[:8]:
             print(f"{os.path.basename(path)}: {fault}")
         bad += bool(found)

@@ -12,8 +12,8 @@ root=$(cd "$scripts/../.." && pwd) || exit 1
 golden=$root/tests/golden/checkpoint
 verbs=$("$embeng" --list-cmds)
 
-# Verbs whose ordinary document takes a device behind the driver: tests/vm asks for it.
-driver_only='fault reset'
+# Verbs whose ordinary document takes a device behind the driver, for which tests/vm asks, or a machine.
+driver_only='fault reset vm'
 
 python_with jsonschema "$scripts/schemas.py" --table $verbs >"$folder/out" 2>"$folder/err" &&
 	report ok 'each verb has a schema, and none is open' ||
@@ -36,6 +36,7 @@ ordinary()
 	expect "embeng $1" 0 "$@" --json
 }
 
+mkdir "$folder/empty"
 cat >"$folder/model.json" <<'END'
 {"tables": [{"name": "t", "vocabulary_size": 4, "dim": 2, "optimizer": {"kind": "adam"}}],
  "features": [{"name": "f", "table": "t"}]}
@@ -54,6 +55,12 @@ ordinary list
 ordinary info -d soft
 ordinary regs -d soft
 ordinary regs -d soft --log
+ordinary doctor -d soft
+ordinary top --root "$folder/empty"
+ordinary events -d soft
+ordinary report -o "$folder/report.tar"
+ordinary validate -d soft device
+ordinary decode "$golden/index.json"
 ordinary plan --table t:4x1
 ordinary train "$folder/baskets.txt" --min-count 1 --epochs 1 --dim 4 --save "$folder/saved"
 ordinary demo --source "$folder/status" --epochs 1

@@ -243,5 +243,4 @@ if [ "$screen" = screen ]; then
 	on_screen
 fi
 
-echo "1..$number"
-exit $failed
+finish

@@ -5,13 +5,13 @@
 # usage: vm.sh COMMAND SCRIPTS SOURCE-ROOT: SCRIPTS is the folder in which scripts are installed
 set -u
 
-scripts=$2
+installed=$2
 source=$3
 . "$(dirname "$0")/checks.sh"
 EMBENG_VM_ROOT=$folder/stage
 export EMBENG_VM_ROOT
-mkdir -p "$folder/stage$scripts"
-script=$folder/stage$scripts/run
+mkdir -p "$folder/stage$installed"
+script=$folder/stage$installed/run
 
 # plays: the script of the machine is what stands on stdin
 plays()
@@ -44,11 +44,11 @@ plays <<'EOF'
 for word; do echo "[$word]"; done
 exit 7
 EOF
-expect 'the status is the command'"'"'s' 7 vm -- prog 'a b' --json -- "c'd"
+expect 'the status is the command'"'"'s' 7 vm -- prog 'a b' --help -- "c'd"
 printed 'words reach the script as they are' "[--]
 [prog]
 [a b]
-[--json]
+[--help]
 [--]
 [c'd]"
 expect 'every option' 7 vm --kernel 7.3 --memory 2G --cpus 4 --devices 2 --timeout 9 --share "$folder" \
@@ -143,13 +143,13 @@ status=$?
 
 rm "$script"
 expect 'no script' 125 vm -- true
-says err 'its place is said' "stage$scripts/run, cannot be run: No such file"
+says err 'its place is said' "stage$installed/run, cannot be run: No such file"
 says err 'and the variable' 'EMBENG_VM_ROOT names the DESTDIR'
 expect 'no script, as a document' 125 vm --json -- true
 document 'has the error' 'd["schema"] == "embeng.vm/1" and d["error"]["code"] == 125'
 
 # The real scripts, as far as they come without a virtual machine.
-cp "$source"/runtime/vm/*.sh "$source/scripts/suite.sh" "$folder/stage$scripts/"
+cp "$source"/runtime/vm/*.sh "$source/scripts/suite.sh" "$folder/stage$installed/"
 sed -e 's/@VERSION@/9.9/' -e 's|@FIRMWARE_DIR@|/lib/firmware|' -e 's|@[A-Z]*DIR@|/usr/bin|' \
 	"$source/runtime/vm/run.in" >"$script"
 chmod +x "$script"
@@ -171,5 +171,4 @@ says err 'with the packages that have them' 'apt-get install --no-install-recomm
 few 'a folder that is none' 2 vm --share "$folder/none" -- true
 says err 'is named' "share: '$folder/none' is no folder"
 
-echo "1..$number"
-exit $failed
+finish
