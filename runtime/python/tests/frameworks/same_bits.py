@@ -25,7 +25,8 @@ rng = numpy.random.default_rng(7)
 START_ROWS = rng.uniform(-1, 1, (ROWS, DIM)).astype(numpy.float32)
 BATCHES = [(rng.integers(0, ROWS, (SAMPLES, IDS)),
             rng.uniform(-1, 1, (SAMPLES, DIM)).astype(numpy.float32)) for _ in range(STEPS)]
-FOLDER = sys.argv[2] if len(sys.argv) > 4 else None
+# As a program it has a folder and a range of steps; pytest has arguments of its own.
+FOLDER = sys.argv[2] if len(sys.argv) > 4 and sys.argv[3].isdigit() else None
 STEPS_HERE = BATCHES[int(sys.argv[3]):int(sys.argv[4])] if FOLDER else BATCHES
 OPTIMIZER = embeng.optimizers.adagrad(RATE)
 
