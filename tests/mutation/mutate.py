@@ -41,7 +41,7 @@ from mutations_library import SESSION_MUTATIONS
 from mutations_queue import QUEUE_MUTATIONS
 
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
-          "docs", "tests"]
+          "docs", "scripts", "tests"]
 GROUPS = {"engine": MUTATIONS, "queue": QUEUE_MUTATIONS, "boot": BOOT_MUTATIONS,
           "library": LIBRARY_MUTATIONS, "session": SESSION_MUTATIONS,
           "checkpoint": CHECKPOINT_MUTATIONS}
