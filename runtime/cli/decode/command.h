@@ -45,7 +45,7 @@ struct command_place {
 	const struct tables *tables;
 };
 
-#define COMMAND_TEXT 256
+#define COMMAND_TEXT 384
 
 /* Finds the table that the command itself names. Return: false where it names none. */
 bool command_table(const struct embeng_cmd *cmd, uint32_t *table);
