@@ -272,6 +272,53 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 }
 END_TEST
 
+/*
+ * The mean of a row's gradients is computed lane by lane. Numbers that cancel each other leave what was
+ * added to the same lane before them out of the sum, and keep what was added later.
+ */
+static void check_row_sum(const struct kernel_ops *ops, u32 dim)
+{
+	static const float numbers[] = {0x1p60f, -0x1p60f, 1.5f, -0.25f};
+	float gradient[MOST_COLUMNS], table[MOST_COLUMNS] = {0}, slot[MOST_COLUMNS] = {1.0f};
+	float want[MOST_COLUMNS] = {0}, want_slot[MOST_COLUMNS] = {1.0f},
+	      *want_slots[] = {want_slot};
+	float scratch[4096] __attribute__((aligned(64)));
+	const struct kernel_segment segment = {.end = 1, .gradients = gradient, .stride = dim};
+	const struct kernel_group group = {.count = 1};
+	struct kernel_update u = {.dim = dim,
+				  .stride = dim,
+				  .segments = &segment,
+				  .segment_count = 1,
+				  .optimizer = KERNEL_ROWWISE_ADAGRAD,
+				  .lr = 1.0f,
+				  .hyper = {0x1p-20f, 1.0f},
+				  .table = table,
+				  .slots = {slot}};
+	const u32 occ = 0;
+
+	ck_assert_uint_le(kernel_scratch_bytes(dim), sizeof(scratch));
+	for (u32 c = 0; c < dim; c++)
+		gradient[c] = numbers[random_below(4)];
+	kernel_prepare(&u);
+	expected_row(&u, want, want_slots, gradient);
+	ops->update_rows(&u, &group, 1, 0, &occ, scratch);
+	ck_assert_msg(bits_of(slot[0]) == bits_of(want_slot[0]), "dim %u: the slot is %a, not %a",
+		      dim, slot[0], want_slot[0]);
+	for (u32 c = 0; c < dim; c++)
+		ck_assert_msg(bits_of(table[c]) == bits_of(want[c]),
+			      "dim %u: column %u is %a, not %a", dim, c, table[c], want[c]);
+}
+
+START_TEST(test_sum_of_a_row_goes_by_lanes)
+{
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
+
+	for (u32 k = 0; k < 20; k++)
+		for (u32 dim = 1; dim <= MOST_COLUMNS; dim++)
+			check_row_sum(ops, dim);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	random_start();
@@ -282,6 +329,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_runs_end_at_256_and_at_replicas);
 	add_variant_tests(tcase, test_cut_row_equals_whole_row, 1);
 	add_variant_tests(tcase, test_lone_negative_zero_is_summed_from_zero, 1);
+	add_variant_tests(tcase, test_sum_of_a_row_goes_by_lanes, 1);
 }
 
 int main(void)
