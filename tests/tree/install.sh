@@ -22,6 +22,28 @@ run()
 	LD_LIBRARY_PATH=$(dirname "$(find "$stage" -name libembeng.so.0)") "$stage/lookup"
 }
 
+option()
+{
+	meson introspect --buildoptions "$build" | python3 -c "
+import json, sys
+print(next(o['value'] for o in json.load(sys.stdin) if o['name'] == '$1'))"
+}
+
+# The command finds its library under a prefix that the loader does not search, and packages have no
+# paths in their programs.
+finds_library()
+{
+	command=$(find "$stage" -path '*/bin/embeng')
+	[ -n "$command" ] || { echo "no command"; return 1; }
+	prefix=$(option prefix)
+	case $prefix in
+	/usr | /usr/local) expected= ;;
+	*) expected="[$prefix/$(option libdir)]" ;;
+	esac
+	found=$(readelf -d "$command" | sed -n 's/.*(RU\?N\?PATH).*: //p')
+	[ "$found" = "$expected" ] || { echo "'$found' in place of '$expected'"; return 1; }
+}
+
 # Everything exported is part of the API by its name.
 exports()
 {
@@ -38,6 +60,7 @@ PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name embeng.pc)")
 export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH
 verdict "a program compiles with pkg-config's flags" compile
 verdict "and runs with the installed library" run
+verdict "the command finds the library" finds_library
 verdict "only embeng_ names are exported" exports
 echo "1..$number"
 exit $failed
