@@ -208,6 +208,10 @@ machine_control()
 		/lib/firmware/embeng/embeng.fw >"$control/carry"
 	echo "share=$(quoted "$share")" >"$control/settings"
 	setting="export ${machine_libraries:+LD_LIBRARY_PATH=$(quoted "$machine_libraries")}HOME=/root TMPDIR=/tmp PATH=$(quoted "$machine_path:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
+	# The command writes to the console of the machine, which is a terminal whoever reads it here.
+	terminal=dumb
+	[ ! -t 1 ] || terminal=${TERM-dumb}
+	setting="$setting TERM=$(quoted "$terminal")"
 	{
 		echo "$setting"
 		[ -z "$machine_modules" ] || machine_load

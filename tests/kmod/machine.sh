@@ -69,6 +69,16 @@ prints()
 	printf "${text}exit status 7\\n" | cmp - "$folder/printed" && [ $ended -eq 0 ]
 }
 
+# The output of these runs is no terminal, and another one is, whose type the command gets.
+knows_terminal()
+{
+	[ "$("$top/tests/vm/run" --kernel "$kernel" -- sh -c 'echo $TERM')" = dumb ] || return 1
+	script -qec "TERM=vt52 '$top/tests/vm/run' --kernel '$kernel' -- sh -c 'echo is \$TERM'" \
+		/dev/null </dev/null >"$folder/typed"
+	cat "$folder/typed"
+	grep -q 'is vt52' "$folder/typed"
+}
+
 # More than a pipe holds, while nobody reads.
 waits_for_readers()
 {
@@ -95,6 +105,8 @@ check 'what a command prints comes as it is, with its exit status' prints
 if [ "$kernel" = debug ]; then
 	finish
 fi
+check 'and without colours, where nobody has a terminal' knows_terminal
+check 'tracefs is where programs look for it' ends 0 -- test -d /sys/kernel/tracing/events/embeng
 check 'and all of it, when its reader is slow' waits_for_readers
 check 'a machine that is interrupted is gone' interrupted
 echo in >"$shared/in"

@@ -76,7 +76,6 @@ record_events()
 
 traced()
 {
-	mount -t tracefs tracing "$tracing" 2>/dev/null
 	record_events 1 || return 1
 	"$build/tests/vm/vm-accel_submit" >/dev/null
 	record_events 0 || return 1

@@ -53,7 +53,6 @@ has()
 	member "$1" >"$folder/member" && says member "$2"
 }
 
-mount -t tracefs tracefs $tracing 2>/dev/null
 echo 1 >$tracing/events/embeng/enable
 echo "$person:x:1234:1234:Jane Q. Doe:/home/$person:/bin/sh" >>/etc/passwd
 hostname $host

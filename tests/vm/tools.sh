@@ -30,7 +30,6 @@ d = json.load(open(sys.argv[1]))
 sys.exit(not eval(sys.argv[2]))' "$folder/said.json" "$1" || { cat "$folder/said.json"; false; }
 }
 
-mount -t tracefs tracing /sys/kernel/tracing 2>/dev/null
 node=/dev/accel/$(ls "$function/accel")
 
 # The emulator's own folders are what is listed, each with words.
