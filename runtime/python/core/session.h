@@ -109,4 +109,13 @@ int session_input_make(const struct session_feature *from, const char *name,
 		       struct session_input *to, struct embeng_error *error);
 void session_input_put(struct session_input *input);
 
+/* The samples that an input has; -1 where it cannot say. */
+int64_t session_count_samples(const struct raw_feature *input);
+/* The sample of the id @at of a sparse tensor. Return: -1 with an error for one outside of the shape. */
+int64_t session_find_sample(const struct raw_feature *input, const char *name, size_t at,
+			    struct embeng_error *error);
+/* Checks the bounds of a ragged tensor of @samples, and copies them to @splits: [samples + 1]. */
+int session_read_splits(const struct raw_feature *input, const char *name, int64_t samples,
+			int64_t *splits, struct embeng_error *error);
+
 #endif

@@ -31,8 +31,7 @@ static int fail_form_memory(struct embeng_error *error)
 	return open_error_set(error, -ENOMEM, "no memory for the inputs of a batch");
 }
 
-/* Return: the samples that the input has, or -1 where it cannot say. */
-static int64_t count_input_samples(const struct raw_feature *input)
+int64_t session_count_samples(const struct raw_feature *input)
 {
 	int64_t samples = 1;
 
@@ -49,9 +48,8 @@ static int64_t count_input_samples(const struct raw_feature *input)
 
 /* -- bounds -------------------------------------------------------------------------- */
 
-/* The sample of the id @at of a sparse tensor. Return: -1 with an error for one outside of the shape. */
-static int64_t find_sample(const struct raw_feature *input, const char *name, size_t at,
-			   struct embeng_error *error)
+int64_t session_find_sample(const struct raw_feature *input, const char *name, size_t at,
+			    struct embeng_error *error)
 {
 	const int64_t *index = input->indices + at * input->rank;
 	int64_t sample = 0;
@@ -75,7 +73,7 @@ static int bound_sparse(const struct raw_feature *input, const char *name,
 	int64_t last = 0;
 
 	for (size_t k = 0; k < input->bags.id_count; k++) {
-		int64_t sample = find_sample(input, name, k, error);
+		int64_t sample = session_find_sample(input, name, k, error);
 
 		if (sample < 0)
 			return error->code;
@@ -92,18 +90,18 @@ static int bound_sparse(const struct raw_feature *input, const char *name,
 	return 0;
 }
 
-static int bound_ragged(const struct raw_feature *input, const char *name,
-			struct sample_bounds *bounds, struct embeng_error *error)
+int session_read_splits(const struct raw_feature *input, const char *name, int64_t samples,
+			int64_t *splits, struct embeng_error *error)
 {
 	const struct embeng_bags *bags = &input->bags;
 
-	for (int64_t k = 0; k <= bounds->samples; k++) {
+	for (int64_t k = 0; k <= samples; k++) {
 		int64_t split = bags->bound_type == EMBENG_I32 ? ((const int32_t *)bags->bounds)[k]
 							       : ((const int64_t *)bags->bounds)[k];
 		int64_t most = k ? (int64_t)bags->id_count : 0;
-		int64_t least = k ? bounds->splits[k - 1] : 0;
+		int64_t least = k ? splits[k - 1] : 0;
 
-		if (k == bounds->samples)
+		if (k == samples)
 			least = most;
 		if (split < least || split > most)
 			return open_error_set(error, -EINVAL,
@@ -111,7 +109,7 @@ static int bound_ragged(const struct raw_feature *input, const char *name,
 					      "; splits start at 0, never fall, and end at the %zu "
 					      "ids",
 					      name, k, split, bags->id_count);
-		bounds->splits[k] = split;
+		splits[k] = split;
 	}
 	return 0;
 }
@@ -173,7 +171,7 @@ static int spread_sequence(const struct session_feature *from, const char *name,
 	else if (from->input.indices)
 		ret = bound_sparse(&from->input, name, &bounds, error);
 	else
-		ret = bound_ragged(&from->input, name, &bounds, error);
+		ret = session_read_splits(&from->input, name, samples, bounds.splits, error);
 	if (!ret)
 		spread_ids(to, &from->input, &bounds, from->samples / samples);
 	free(bounds.splits);
@@ -183,7 +181,7 @@ static int spread_sequence(const struct session_feature *from, const char *name,
 int session_input_make(const struct session_feature *from, const char *name,
 		       struct session_input *to, struct embeng_error *error)
 {
-	int64_t samples = count_input_samples(&from->input);
+	int64_t samples = session_count_samples(&from->input);
 	bool longer = samples > 0 && from->samples > samples && from->samples % samples == 0;
 
 	*to = (struct session_input){.input = from->input};

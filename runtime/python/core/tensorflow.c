@@ -2,7 +2,7 @@
 /*
  * TensorFlow's operators of this package: finds the functions of TensorFlow's C API in the library that
  * the process has loaded, and registers operators and kernels with them. It is a file of its own because
- * it alone knows names of TensorFlow's; tensorflow_kernels.c has what the operators do.
+ * it alone knows names of TensorFlow's; tensorflow_operators.c has the operators.
  *
  * TensorFlow keeps operators until the process ends, and so are the functions' addresses. The lock of the
  * registration is held while TensorFlow registers, which calls nothing of ours.

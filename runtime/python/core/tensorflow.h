@@ -127,16 +127,29 @@ struct tf_step {
 	int64_t *ranks, *dims;	     /* dequeue: [shape_count], and all shapes in one list */
 };
 
+/* A list of texts of an attribute. */
+struct tf_texts {
+	char *storage;
+	const char **items;
+	size_t count;
+};
+
+/* Settings of the operators of entries alone (tensorflow_entries.c), whose step.samples is [count]. */
+struct tf_lists {
+	struct tf_texts names; /* features where entries are listed, tables else */
+	struct tf_texts tables;
+	int64_t *rows, *combiners; /* [tables.count] */
+};
+
 struct tf_kernel {
 	int64_t handle;
 	uint32_t replica;
 	size_t count;
 	struct tf_feature *features;
-	int gradients_at; /* the first input behind those of the features */
-	char *rate_text;
-	const char **rate_names;
-	size_t rate_count;
+	int gradients_at;      /* the first input behind those of the features */
+	struct tf_texts rates; /* their names */
 	struct tf_step step;
+	struct tf_lists lists;
 };
 
 /* Reads attributes into a new kernel. Return: 0, or -1 with an error. */
@@ -157,6 +170,16 @@ int tf_read_update(struct tf_kernel *kernel, struct tf_construction *made,
 int tf_read_forms(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status);
 int tf_read_replica(struct tf_kernel *kernel, struct tf_construction *made,
 		    struct tf_status *status);
+/* Likewise; "features" alone, without forms. */
+int tf_read_indices(struct tf_kernel *kernel, struct tf_construction *made,
+		    struct tf_status *status);
+/* Asks the engine for the columns of a feature's rows, and the rows of a sequence. */
+int tf_measure_feature(struct tf_feature *feature, int64_t handle, struct tf_status *status);
+/* Refuses weights of ids that are samples of their own. */
+int tf_check_positions(const struct tf_kernel *kernel, struct tf_status *status);
+/* A list of texts. */
+int tf_read_texts(struct tf_construction *made, const char *name, struct tf_texts *to,
+		  struct tf_status *status);
 /* The names of rates. */
 int tf_read_rates(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status);
 /* A list of numbers, to be freed. @count: its length, or -1 for any, which is then set. */
@@ -195,10 +218,23 @@ int tf_run_begin(struct tf_run *run, int inputs, int outputs);
 void tf_run_end(struct tf_run *run);
 /* Takes the inputs of features, behind which are @more. Those behind @given of them are not taken. */
 int tf_take_forms(struct tf_run *run, size_t more, size_t given, size_t outputs);
+/* Takes the gradients of all features, from the input kernel->gradients_at on. */
+void tf_take_gradients(struct tf_run *run);
 /* Takes a number for each rate, from the input @at on. */
 int tf_take_rates(struct tf_run *run, int at, struct embeng_rate *rates);
-/* Makes an output of f32. Return: NULL with an error. */
+/* Makes an output of numbers of 4 bytes. Return: NULL with an error. */
+void *tf_place_numbers(struct tf_run *run, int at, int type, const int64_t *shape, int rank,
+		       size_t elements);
+/* Likewise, of f32. */
 float *tf_place_output(struct tf_run *run, int at, const int64_t *shape, int rank, size_t elements);
+
+void *tf_make_reader(struct tf_construction *made);
+void *tf_make_updater(struct tf_construction *made);
+void tf_compute_lookup(void *kernel, struct tf_context *context);
+void tf_compute_update(void *kernel, struct tf_context *context);
+void tf_compute_weight_gradients(void *kernel, struct tf_context *context);
+
+/* -- tensorflow_operators.c -------------------------------------------------------- */
 
 /* One operator: its name, its attributes, inputs and outputs, each list ended by NULL, its kernel. */
 struct tf_operator {
@@ -219,5 +255,14 @@ void *tf_make_dequeue(struct tf_construction *made);
 void tf_compute_dequeue(void *kernel, struct tf_context *context);
 void *tf_make_apply(struct tf_construction *made);
 void tf_compute_apply(void *kernel, struct tf_context *context);
+
+/* -- tensorflow_entries.c: lists of entries, their lookups and updates ------------ */
+
+void *tf_make_list_entries(struct tf_construction *made);
+void tf_compute_list_entries(void *kernel, struct tf_context *context);
+void *tf_make_lookup_entries(struct tf_construction *made);
+void tf_compute_lookup_entries(void *kernel, struct tf_context *context);
+void *tf_make_update_entries(struct tf_construction *made);
+void tf_compute_update_entries(void *kernel, struct tf_context *context);
 
 #endif

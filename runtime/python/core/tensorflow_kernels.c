@@ -106,7 +106,9 @@ static int take_coordinates(struct tf_run *run, size_t at, struct raw_feature *t
 		return fail_input(run, at,
 				  "the shape of a sparse tensor has too few or too many numbers");
 	if (tf.num_dims(indices) != 2 || tf.dim(indices, 1) != rank ||
-	    tf.dim(indices, 0) != tf.element_count(run->inputs[at]))
+	    /* tensorflow_entries.c refuses another number of them, by the feature's name. */
+	    (tf.dim(indices, 0) != tf.element_count(run->inputs[at]) &&
+	     !run->kernel->lists.names.count))
 		return fail_input(run, at, "the indices are not [values, rank]");
 	to->indices = tf.tensor_data(indices);
 	to->shape = tf.tensor_data(shape);
@@ -130,7 +132,7 @@ static int take_form(struct tf_run *run, size_t at)
 	if (feature->weighted) {
 		bags->weights = tf.tensor_data(run->inputs[feature->weights_at]);
 		bags->weight_count = (size_t)tf.element_count(run->inputs[feature->weights_at]);
-		/* session_forms.c refuses those of steps, by the feature's name. */
+		/* session_forms.c and entries.c refuse those of their operators, by the feature's name. */
 		if (bags->weight_count != bags->id_count && !run->kernel->step.samples)
 			return fail_input(run, at, "there are not as many weights as ids");
 	}
@@ -162,13 +164,19 @@ static int take_all_forms(struct tf_run *run, size_t more)
 	return tf_take_forms(run, more, more, run->kernel->count);
 }
 
-float *tf_place_output(struct tf_run *run, int at, const int64_t *shape, int rank, size_t elements)
+void *tf_place_numbers(struct tf_run *run, int at, int type, const int64_t *shape, int rank,
+		       size_t elements)
 {
-	run->outputs[at] = tf.allocate_output(run->context, at, TF_TYPE_FLOAT, shape, rank,
+	run->outputs[at] = tf.allocate_output(run->context, at, type, shape, rank,
 					      elements * sizeof(float), run->status);
 	if (tf_failed(run->status))
 		return NULL;
 	return tf.tensor_data(run->outputs[at]);
+}
+
+float *tf_place_output(struct tf_run *run, int at, const int64_t *shape, int rank, size_t elements)
+{
+	return tf_place_numbers(run, at, TF_TYPE_FLOAT, shape, rank, elements);
 }
 
 /* -- lookups ----------------------------------------------------------------------------- */
@@ -219,7 +227,7 @@ static int place_activations(struct tf_run *run, size_t at)
 	return 0;
 }
 
-static void compute_lookup(void *made, struct tf_context *context)
+void tf_compute_lookup(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
@@ -234,7 +242,7 @@ static void compute_lookup(void *made, struct tf_context *context)
 
 /* -- gradients ---------------------------------------------------------------------------- */
 
-static void take_gradients(struct tf_run *run)
+void tf_take_gradients(struct tf_run *run)
 {
 	for (size_t k = 0; k < run->kernel->count; k++) {
 		const struct tf_tensor *gradient = run->inputs[run->kernel->gradients_at + (int)k];
@@ -254,8 +262,8 @@ static int read_scalar(const struct tf_run *run, const struct tf_tensor *tensor,
 
 int tf_take_rates(struct tf_run *run, int at, struct embeng_rate *rates)
 {
-	for (size_t k = 0; k < run->kernel->rate_count; k++) {
-		rates[k].name = run->kernel->rate_names[k];
+	for (size_t k = 0; k < run->kernel->rates.count; k++) {
+		rates[k].name = run->kernel->rates.items[k];
 		if (read_scalar(run, run->inputs[at + (int)k], &rates[k].value))
 			return -1;
 	}
@@ -269,28 +277,28 @@ static int take_update(struct tf_run *run, struct embeng_rate *rates, struct raw
 
 	if (tf_take_rates(run, at, rates))
 		return -1;
-	at += (int)run->kernel->rate_count;
+	at += (int)run->kernel->rates.count;
 	step->replica = run->kernel->replica;
 	step->rates = rates;
-	step->rate_count = run->kernel->rate_count;
+	step->rate_count = run->kernel->rates.count;
 	if (read_scalar(run, run->inputs[at], &step->multiplier))
 		return -1;
 	step->has_multiplier = step->multiplier != 1;
 	return 0;
 }
 
-static void compute_update(void *made, struct tf_context *context)
+void tf_compute_update(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	size_t count = run.kernel->count, rate_count = run.kernel->rate_count;
+	size_t count = run.kernel->count, rate_count = run.kernel->rates.count;
 	struct embeng_rate *rates = calloc(rate_count + 1, sizeof(*rates));
 	struct raw_step step = {0};
 	int ret = rates ? 0 : tf_report_no_memory(run.status);
 
 	ret = ret ? ret : take_all_forms(&run, count + rate_count + 1);
 	if (!ret) {
-		take_gradients(&run);
+		tf_take_gradients(&run);
 		ret = take_update(&run, rates, &step);
 	}
 	if (!ret && raw_update(run.kernel->handle, run.features, count, &step, &error))
@@ -318,14 +326,14 @@ static int place_weight_gradients(struct tf_run *run, size_t at)
 	return 0;
 }
 
-static void compute_weight_gradients(void *made, struct tf_context *context)
+void tf_compute_weight_gradients(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
 	struct embeng_error error = EMBENG_INIT(embeng_error);
 	int ret = take_all_forms(&run, run.kernel->count);
 
 	if (!ret)
-		take_gradients(&run);
+		tf_take_gradients(&run);
 	for (size_t k = 0; !ret && k < run.kernel->count; k++)
 		if (run.kernel->features[k].weighted)
 			ret = place_weight_gradients(&run, k);
@@ -335,70 +343,12 @@ static void compute_weight_gradients(void *made, struct tf_context *context)
 	tf_run_end(&run);
 }
 
-static void *make_reader(struct tf_construction *made)
+void *tf_make_reader(struct tf_construction *made)
 {
 	return tf_kernel_make(made, tf_read_features);
 }
 
-static void *make_updater(struct tf_construction *made)
+void *tf_make_updater(struct tf_construction *made)
 {
 	return tf_kernel_make(made, tf_read_update);
 }
-
-/* -- the operators --------------------------------------------------------------------------- */
-
-/* All operators have these. Features are indices in the engine, each with a form. */
-#define FEATURE_ATTRS \
-	"handle: int", "features: list(int) >= 1", "forms: list(int) >= 1", \
-		"Tids: list({int32, int64}) >= 1", "Tbounds: list({int32, int64}) >= 0", \
-		"W: int >= 0", "N: int >= 1"
-#define FEATURE_INPUTS "ids: Tids", "bounds: Tbounds", "weights: W * float"
-
-static const char *const reader_attrs[] = {FEATURE_ATTRS, NULL};
-static const char *const updater_attrs[] = {FEATURE_ATTRS, "R: int >= 0", "replica: int = 0",
-					    "rate_names: list(string) >= 0", NULL};
-static const char *const lookup_inputs[] = {FEATURE_INPUTS, NULL};
-static const char *const lookup_outputs[] = {"activations: N * float", NULL};
-static const char *const update_inputs[] = {FEATURE_INPUTS, "gradients: N * float",
-					    "rates: R * float", "multiplier: float", NULL};
-static const char *const weight_inputs[] = {FEATURE_INPUTS, "gradients: N * float", NULL};
-static const char *const weight_outputs[] = {"weight_gradients: W * float", NULL};
-static const char *const no_outputs[] = {NULL};
-
-/* Operators of steps have the resource that orders them as their last input. */
-#define STEP_ATTRS "handle: int", "timeout_ms: int >= 0"
-static const char *const enqueue_attrs[] = {STEP_ATTRS,
-					    "mode: int",
-					    "replicas: list(int) >= 1",
-					    "features: list(int) >= 1",
-					    "forms: list(int) >= 1",
-					    "samples: list(int) >= 1",
-					    "Tids: list({int32, int64}) >= 1",
-					    "Tbounds: list({int32, int64}) >= 0",
-					    "W: int >= 0",
-					    NULL};
-static const char *const enqueue_inputs[] = {FEATURE_INPUTS, "token: resource", NULL};
-static const char *const dequeue_attrs[] = {
-	STEP_ATTRS, "replica: int", "ranks: list(int) >= 1", "dims: list(int) >= 1", "N: int >= 1",
-	NULL};
-static const char *const dequeue_inputs[] = {"token: resource", NULL};
-static const char *const apply_attrs[] = {
-	STEP_ATTRS,    "replica: int", "features: list(int) >= 0",
-	"N: int >= 0", "R: int >= 0",  "rate_names: list(string) >= 0",
-	NULL};
-static const char *const apply_inputs[] = {"gradients: N * float", "rates: R * float",
-					   "token: resource", NULL};
-
-const struct tf_operator tf_operators[] = {
-	{"EmbengLookup", reader_attrs, lookup_inputs, lookup_outputs, make_reader, compute_lookup},
-	{"EmbengUpdate", updater_attrs, update_inputs, no_outputs, make_updater, compute_update},
-	{"EmbengWeightGradients", reader_attrs, weight_inputs, weight_outputs, make_reader,
-	 compute_weight_gradients},
-	{"EmbengEnqueue", enqueue_attrs, enqueue_inputs, no_outputs, tf_make_enqueue,
-	 tf_compute_enqueue},
-	{"EmbengDequeue", dequeue_attrs, dequeue_inputs, lookup_outputs, tf_make_dequeue,
-	 tf_compute_dequeue},
-	{"EmbengApplyGradients", apply_attrs, apply_inputs, no_outputs, tf_make_apply,
-	 tf_compute_apply},
-};
-const size_t tf_operator_count = sizeof(tf_operators) / sizeof(*tf_operators);

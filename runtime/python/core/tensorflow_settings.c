@@ -106,6 +106,12 @@ int tf_report_no_memory(struct tf_status *status)
 
 /* -- making a kernel ------------------------------------------------------------------- */
 
+static void free_texts(struct tf_texts *texts)
+{
+	free(texts->storage);
+	free(texts->items);
+}
+
 void tf_kernel_free(void *made)
 {
 	struct tf_kernel *kernel = made;
@@ -113,12 +119,15 @@ void tf_kernel_free(void *made)
 	if (!kernel)
 		return;
 	free(kernel->features);
-	free(kernel->rate_text);
-	free(kernel->rate_names);
+	free_texts(&kernel->rates);
 	free(kernel->step.replicas);
 	free(kernel->step.samples);
 	free(kernel->step.ranks);
 	free(kernel->step.dims);
+	free_texts(&kernel->lists.names);
+	free_texts(&kernel->lists.tables);
+	free(kernel->lists.rows);
+	free(kernel->lists.combiners);
 	free(kernel);
 }
 
@@ -158,13 +167,19 @@ static int read_form(struct tf_feature *feature, int64_t index, int64_t form,
 	if (form < 0 || form > (FORM_MASK | FORM_WEIGHTED | FORM_SEQUENCE) ||
 	    feature->form >= FORM_COUNT)
 		return tf_refuse(status, "there is no such form of an input");
-	if (feature->form == FORM_DENSE && feature->weighted)
-		return tf_refuse(status, "ids that are samples of their own take no weights");
 	return 0;
 }
 
-/* The number of columns of a feature's activations, and of the rows of a sequence. */
-static int measure_tf_feature(struct tf_feature *feature, int64_t handle, struct tf_status *status)
+int tf_check_positions(const struct tf_kernel *kernel, struct tf_status *status)
+{
+	for (size_t k = 0; k < kernel->count; k++)
+		if (kernel->features[k].form == FORM_DENSE && kernel->features[k].weighted)
+			return tf_refuse(status,
+					 "ids that are samples of their own take no weights");
+	return 0;
+}
+
+int tf_measure_feature(struct tf_feature *feature, int64_t handle, struct tf_status *status)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
 
@@ -218,46 +233,84 @@ int tf_read_forms(struct tf_kernel *kernel, struct tf_construction *made, struct
 	return ret;
 }
 
+int tf_read_indices(struct tf_kernel *kernel, struct tf_construction *made,
+		    struct tf_status *status)
+{
+	int32_t count = -1;
+	int64_t *indices = tf_read_numbers(made, "features", &count, status);
+
+	if (!indices)
+		return -1;
+	kernel->features = calloc((size_t)count + 1, sizeof(*kernel->features));
+	if (!kernel->features)
+		tf_report_no_memory(status);
+	else
+		kernel->count = (size_t)count;
+	for (size_t k = 0; k < kernel->count; k++) {
+		bool known = indices[k] >= 0 && indices[k] <= INT32_MAX;
+
+		kernel->features[k].index = known ? (int)indices[k] : -1;
+	}
+	free(indices);
+	return kernel->features ? 0 : -1;
+}
+
 int tf_read_features(struct tf_kernel *kernel, struct tf_construction *made,
 		     struct tf_status *status)
 {
 	int ret = tf_read_forms(kernel, made, status);
 
+	ret = ret ? ret : tf_check_positions(kernel, status);
 	for (size_t k = 0; !ret && k < kernel->count; k++)
-		ret = measure_tf_feature(&kernel->features[k], kernel->handle, status);
+		ret = tf_measure_feature(&kernel->features[k], kernel->handle, status);
 	return ret;
 }
 
-/* Names of rates, which TensorFlow gives without an end. */
-int tf_read_rates(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status)
+/* TensorFlow gives texts without an end. */
+static void copy_texts(struct tf_texts *to, char *const *texts, const size_t *lengths,
+		       int32_t count)
+{
+	char *at = to->storage;
+
+	for (int32_t k = 0; k < count; k++) {
+		memcpy(at, texts[k], lengths[k]);
+		to->items[k] = at;
+		at += lengths[k] + 1;
+	}
+	to->count = (size_t)count;
+}
+
+int tf_read_texts(struct tf_construction *made, const char *name, struct tf_texts *to,
+		  struct tf_status *status)
 {
 	int32_t count = 0, bytes = 0;
-	char **texts, *storage, *to;
+	char **texts, *storage;
 	size_t *lengths;
 
-	tf.get_attr_size(made, "rate_names", &count, &bytes, status);
+	tf.get_attr_size(made, name, &count, &bytes, status);
 	if (tf_failed(status) || count <= 0)
 		return tf_failed(status) ? -1 : 0;
 	texts = calloc((size_t)count, sizeof(*texts));
 	lengths = calloc((size_t)count, sizeof(*lengths));
 	storage = calloc(1, (size_t)bytes + 1);
-	kernel->rate_names = calloc((size_t)count, sizeof(*kernel->rate_names));
-	kernel->rate_text = to = calloc(1, (size_t)bytes + (size_t)count);
-	if (!texts || !lengths || !storage || !to || !kernel->rate_names)
+	to->items = calloc((size_t)count, sizeof(*to->items));
+	to->storage = calloc(1, (size_t)bytes + (size_t)count);
+	if (!texts || !lengths || !storage || !to->storage || !to->items)
 		tf_report_no_memory(status);
 	else
-		tf.get_attr_texts(made, "rate_names", texts, lengths, count, storage, (size_t)bytes,
+		tf.get_attr_texts(made, name, texts, lengths, count, storage, (size_t)bytes,
 				  status);
-	for (int32_t k = 0; !tf_failed(status) && k < count; k++) {
-		memcpy(to, texts[k], lengths[k]);
-		kernel->rate_names[k] = to;
-		to += lengths[k] + 1;
-		kernel->rate_count++;
-	}
+	if (!tf_failed(status))
+		copy_texts(to, texts, lengths, count);
 	free(texts);
 	free(lengths);
 	free(storage);
 	return tf_failed(status) ? -1 : 0;
+}
+
+int tf_read_rates(struct tf_kernel *kernel, struct tf_construction *made, struct tf_status *status)
+{
+	return tf_read_texts(made, "rate_names", &kernel->rates, status);
 }
 
 int tf_read_replica(struct tf_kernel *kernel, struct tf_construction *made,

@@ -41,7 +41,8 @@ static int read_enqueue(struct tf_kernel *kernel, struct tf_construction *made,
 	struct tf_step *step = &kernel->step;
 	int32_t count;
 
-	if (read_timeout(kernel, made, status) || tf_read_forms(kernel, made, status))
+	if (read_timeout(kernel, made, status) || tf_read_forms(kernel, made, status) ||
+	    tf_check_positions(kernel, status))
 		return -1;
 	tf.get_attr_int(made, "mode", &step->mode, status);
 	if (tf_failed(status))
@@ -107,26 +108,10 @@ static int read_dequeue(struct tf_kernel *kernel, struct tf_construction *made,
 static int read_apply(struct tf_kernel *kernel, struct tf_construction *made,
 		      struct tf_status *status)
 {
-	int32_t count = -1;
-	int64_t *features;
-
 	if (read_timeout(kernel, made, status) || tf_read_replica(kernel, made, status) ||
 	    tf_read_rates(kernel, made, status))
 		return -1;
-	features = tf_read_numbers(made, "features", &count, status);
-	if (!features)
-		return -1;
-	kernel->features = calloc((size_t)count + 1, sizeof(*kernel->features));
-	if (!kernel->features)
-		tf_report_no_memory(status);
-	for (int32_t k = 0; kernel->features && k < count; k++) {
-		bool known = features[k] >= 0 && features[k] <= INT32_MAX;
-
-		kernel->features[k].index = known ? (int)features[k] : -1;
-	}
-	kernel->count = (size_t)count;
-	free(features);
-	return kernel->features ? 0 : -1;
+	return tf_read_indices(kernel, made, status);
 }
 
 void *tf_make_enqueue(struct tf_construction *made)
@@ -280,7 +265,7 @@ static int apply_run(struct tf_run *run, struct session_gradient *gradients,
 	if (tf_take_rates(run, (int)kernel->count, rates))
 		return -1;
 	if (raw_session_apply(&call, kernel->replica, gradients, kernel->count, rates,
-			      kernel->rate_count))
+			      kernel->rates.count))
 		return tf_report_step(run->status, &error);
 	return 0;
 }
@@ -288,7 +273,7 @@ static int apply_run(struct tf_run *run, struct session_gradient *gradients,
 void tf_compute_apply(void *made, struct tf_context *context)
 {
 	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
-	size_t count = run.kernel->count, rate_count = run.kernel->rate_count;
+	size_t count = run.kernel->count, rate_count = run.kernel->rates.count;
 	struct session_gradient *gradients = calloc(count + 1, sizeof(*gradients));
 	struct embeng_rate *rates = calloc(rate_count + 1, sizeof(*rates));
 

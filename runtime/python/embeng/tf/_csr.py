@@ -5,6 +5,8 @@ There is one SparseCore with one partition, and its list is not padded: `row_poi
 number, the length. Entries are in the order of their ids, then of their samples; an id that a
 sample has several times is one entry, with the sum of its gains. Gains are weights times what the
 combiner asks for, so that activations are sums.
+
+core/entries.c does the same for operators of TensorFlow, and has the same bits and sentences.
 """
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +15,30 @@ import numpy
 
 from .._errors import InvalidError, OutOfRangeError
 from .._inputs import Sparse
-from ._features import Form, find_samples
+from ._features import Form, check_splits, find_samples
+
+
+class TableFeatures(NamedTuple):
+    """The features of a table, of which a list is to be made.
+
+    Attributes
+    ----------
+    table : TableConfig
+        The table.
+    forms : list of Form
+        How its features are to be read, one after another.
+    tensors : list of tf.Tensor
+        The parts of all features.
+    """
+
+    table: Any
+    forms: list[Form]
+    tensors: list[Any]
+
+    @property
+    def samples(self) -> int:
+        """Samples of all features."""
+        return sum(form.samples for form in self.forms)
 
 
 class Entries(NamedTuple):
@@ -60,6 +85,7 @@ def list_entries(form: Form, arrays: Sequence[Any], table: Any) -> Entries:
         samples = find_samples(form.name, indices, ids, shape)
     else:
         ids, count = arrays[0], len(arrays[1]) - 1
+        check_splits(form.name, arrays[1], len(ids))
         samples = numpy.repeat(numpy.arange(count), numpy.diff(arrays[1]))
     if count != form.samples:
         raise InvalidError(f"feature {form.name}: the input has {count} samples, and the output "
@@ -98,6 +124,10 @@ def join_entries(features: Sequence[Entries], offsets: Sequence[int]) -> Entries
         Features of the table.
     offsets : sequence of int
         The number of each feature's first sample.
+
+    Notes
+    -----
+    Gains of equal entries are summed in float64, in the order of the input, and rounded once.
     """
     samples = numpy.concatenate([entries.samples + offset for entries, offset
                                  in zip(features, offsets, strict=True)]).astype(numpy.int64)
@@ -108,13 +138,40 @@ def join_entries(features: Sequence[Entries], offsets: Sequence[int]) -> Entries
     if not len(ids):
         return Entries(samples.astype(numpy.int32), ids.astype(numpy.int32), gains)
     first = numpy.concatenate([[True], (numpy.diff(ids) != 0) | (numpy.diff(samples) != 0)])
-    starts = numpy.flatnonzero(first)
+    sums = numpy.bincount(numpy.cumsum(first) - 1, gains.astype(numpy.float64))
     return Entries(samples[first].astype(numpy.int32), ids[first].astype(numpy.int32),
-                   numpy.add.reduceat(gains, starts))
+                   sums.astype(numpy.float32))
 
 
-def make_input(entries: Entries, samples: int) -> Sparse:
-    """Make bags for the engine of entries: one a sample, with gains as weights."""
+def list_table(features: TableFeatures, arrays: Sequence[Any]) -> Entries:
+    """List the entries of a table's features, which are given as arrays of their tensors."""
+    found, at = [], 0
+    offsets = numpy.cumsum([0, *(form.samples for form in features.forms)]).tolist()
+    for form in features.forms:
+        found.append(list_entries(form, arrays[at:at + form.parts], features.table))
+        at += form.parts
+    return join_entries(found, offsets[:-1])
+
+
+def make_input(table: str, entries: Entries, samples: int) -> Sparse:
+    """Make bags for the engine of a table's entries: one a sample, with gains as weights.
+
+    Raises
+    ------
+    InvalidError
+        The arrays have different lengths.
+    OutOfRangeError
+        A sample is none of `samples`.
+    """
+    lengths = [len(array) for array in entries]
+    if len(set(lengths)) > 1:
+        raise InvalidError("table {}: there are {} samples, {} ids and {} gains of entries; give "
+                           "what preprocess_features() returned".format(table, *lengths))
+    wrong = numpy.flatnonzero((entries.samples < 0) | (entries.samples >= samples))
+    if len(wrong):
+        raise OutOfRangeError(
+            f"table {table}: sorted_sample_ids[{wrong[0]}] is {entries.samples[wrong[0]]}, and "
+            f"there are {samples} samples; give what preprocess_features() returned")
     order = numpy.argsort(entries.samples, kind="stable")
     indices = numpy.zeros((len(order), 2), numpy.int64)
     indices[:, 0] = entries.samples[order]

@@ -116,6 +116,24 @@ def flatten_feature(name: str, value: Any, weight: Any, samples: int,
     return Form(name, kind, weight is not None, samples, sequence), parts
 
 
+def check_splits(name: str, splits: Any, ids: int) -> None:
+    """Check the splits of a ragged tensor of some ids.
+
+    Raises
+    ------
+    InvalidError
+        They do not start at 0, fall, or do not end at the number of ids.
+    """
+    least = numpy.concatenate([[0], splits[:-1]])
+    most = numpy.full(len(splits), ids)
+    most[:1] = 0
+    least[-1:] = most[-1:]
+    wrong = numpy.flatnonzero((splits < least) | (splits > most))
+    if len(wrong):
+        raise InvalidError(f"feature {name}: splits[{wrong[0]}] is {splits[wrong[0]]}; splits start "
+                           f"at 0, never fall, and end at the {ids} ids")
+
+
 def find_samples(name: str, indices: Any, values: Any, shape: Any) -> Any:
     """Find the samples of the ids of a sparse tensor: all indices but the last one.
 

@@ -7,18 +7,21 @@ order of the program, also through loops and functions. Ops are placed on the fi
 the token is.
 
 Steps are operators of the C API, whose kernels run without Python: EmbengEnqueue, EmbengDequeue and
-EmbengApplyGradients. Where there are none (:func:`embeng.tf.ops.why_not_native`) they are
-``tf.py_function``, as other calls are. Both ask the session that the engine has.
+EmbengApplyGradients. So are the lists of TPUEmbeddingV2: EmbengListEntries, EmbengLookupEntries and
+EmbengUpdateEntries. Where there are none (:func:`embeng.tf.ops.why_not_native`) they are
+``tf.py_function``. Both ask the session that the engine has.
 """
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
 import tensorflow as tf
 
+from .._engine import Engine
 from .._errors import EmbengError
 from . import ops
+from ._csr import Entries, TableFeatures, list_table, make_input
 from ._features import Form
 from ._forms import BOUND_COUNTS, FORM_MASK
 from ._session import Session, timeout_ms
@@ -95,11 +98,14 @@ def _is_native() -> bool:
     return not tf.executing_eagerly() and ops.why_not_native() is None
 
 
-def _run_step(name: str, session: Session, **given: Any) -> Any:
-    """Make an operator of a session, where its token is."""
+def _run_at_token(name: str, engine: Engine, token: Token, **given: Any) -> Any:
+    """Make an operator of an engine, where the token is."""
     with tf.device(HOST):
-        return ops.run_operator(name, handle=session.engine.handle, timeout_ms=timeout_ms(),
-                                **given)
+        return ops.run_operator(name, handle=engine.handle, token=token.handle, **given)
+
+
+def _run_step(name: str, session: Session, token: Token, **given: Any) -> Any:
+    return _run_at_token(name, session.engine, token, timeout_ms=timeout_ms(), **given)
 
 
 def _group_parts(forms: Sequence[Form], tensors: Sequence[Any]) -> dict[str, list[Any]]:
@@ -127,10 +133,10 @@ def enqueue(session: Session, token: Token, replicas: Sequence[int],
         call(token, run, tensors, ())
         return
     flat = [form for part in forms for form in part]
-    _run_step("embeng_enqueue", session, mode=int(mode), replicas=list(replicas),
+    _run_step("embeng_enqueue", session, token, mode=int(mode), replicas=list(replicas),
               features=[session.numbers[form.name] for form in flat],
               forms=[form.code for form in flat], samples=[form.samples for form in flat],
-              token=token.handle, **_group_parts(flat, tensors))
+              **_group_parts(flat, tensors))
 
 
 def dequeue(session: Session, token: Token, replica: int,
@@ -142,9 +148,9 @@ def dequeue(session: Session, token: Token, replica: int,
 
     if not _is_native():
         return call(token, run, (), [tf.TensorSpec(shape, tf.float32) for shape in shapes])
-    made = _run_step("embeng_dequeue", session, replica=replica, N=len(shapes),
+    made = _run_step("embeng_dequeue", session, token, replica=replica, N=len(shapes),
                      ranks=[len(shape) for shape in shapes],
-                     dims=[length for shape in shapes for length in shape], token=token.handle)
+                     dims=[length for shape in shapes for length in shape])
     for tensor, shape in zip(made, shapes, strict=True):
         tensor.set_shape(shape)
     return list(made)
@@ -165,6 +171,97 @@ def apply_gradients(session: Session, token: Token, replica: int, gradients: Seq
     if not _is_native():
         call(token, run, [*given.values(), *rates], ())
         return
-    _run_step("embeng_apply_gradients", session, replica=replica,
+    _run_step("embeng_apply_gradients", session, token, replica=replica,
               features=[session.numbers[name] for name in given], rate_names=names,
-              gradients=list(given.values()), rates=list(rates), token=token.handle)
+              gradients=list(given.values()), rates=list(rates))
+
+
+# -- lists of entries --------------------------------------------------------------------------
+
+_COMBINERS = ("mean", "sum", "sqrtn")  # as the engine counts them
+
+
+def list_entries(token: Token, engine: Engine,
+                 tables: Sequence[TableFeatures]) -> list[tuple[Any, Entries]]:
+    """List the entries of features, a list for each table, and a tensor of its length before it."""
+    tensors = [tensor for table in tables for tensor in table.tensors]
+
+    def run(*arrays: Any) -> list[Any]:
+        found: list[Any] = []
+        at = 0
+        for table in tables:
+            entries = list_table(table, arrays[at:at + len(table.tensors)])
+            found += [numpy.array([len(entries.ids)], numpy.int32), *entries]
+            at += len(table.tensors)
+        return found
+
+    if not _is_native():
+        whole = tf.TensorSpec([None], tf.int32)
+        specs = [tf.TensorSpec([1], tf.int32), whole, whole, tf.TensorSpec([None], tf.float32)]
+        made = call(token, run, tensors, specs * len(tables))
+        return [(made[k], Entries(*made[k + 1:k + 4])) for k in range(0, len(made), 4)]
+    flat = [(number, form) for number, table in enumerate(tables) for form in table.forms]
+    forms = [form for _, form in flat]
+    found = _run_at_token(
+        "embeng_list_entries", engine, token, N=len(tables), features=[k for k, _ in flat],
+        forms=[form.code for form in forms], sample_counts=[form.samples for form in forms],
+        names=[form.name for form in forms], table_names=[part.table.name for part in tables],
+        rows=[part.table.vocabulary_size for part in tables],
+        combiners=[_COMBINERS.index(part.table.combiner) for part in tables],
+        **_group_parts(forms, tensors))
+    for length, *lists in zip(*found, strict=True):
+        length.set_shape([1])
+        for tensor in lists:
+            tensor.set_shape([None])
+    return [(length, Entries(*lists)) for length, *lists in zip(*found, strict=True)]
+
+
+def _describe_lists(lists: Mapping[str, tuple[Entries, int]]) -> dict[str, Any]:
+    """Return the settings and inputs of an operator of lists, which are those of all tables."""
+    samples, ids, gains = zip(*(entries for entries, _ in lists.values()), strict=True)
+    return {"features": list(range(len(lists))), "names": list(lists),
+            "sample_counts": [count for _, count in lists.values()],
+            "sample_ids": samples, "token_ids": ids, "gains": gains}
+
+
+def _make_inputs(lists: Mapping[str, tuple[Entries, int]], arrays: Sequence[Any]) -> dict[str, Any]:
+    """Make inputs of the engine of the arrays of lists."""
+    return {name: make_input(name, Entries(*arrays[3 * k:3 * k + 3]), count)
+            for k, (name, (_, count)) in enumerate(lists.items())}
+
+
+def look_up_entries(token: Token, engine: Engine,
+                    lists: Mapping[str, tuple[Entries, int]]) -> list[Any]:
+    """Look lists up: entries and a number of samples for each table of the engine, in its order."""
+    def run(*arrays: Any) -> list[Any]:
+        found = engine.lookup(_make_inputs(lists, arrays))
+        return [found[name] for name in lists]
+
+    specs = [tf.TensorSpec([count, table.dim], tf.float32)
+             for table, (_, count) in zip(engine.tables, lists.values(), strict=True)]
+    if not _is_native():
+        return call(token, run, [tensor for part, _ in lists.values() for tensor in part], specs)
+    made = _run_at_token("embeng_lookup_entries", engine, token, **_describe_lists(lists))
+    for tensor, spec in zip(made, specs, strict=True):
+        tensor.set_shape(spec.shape)
+    return list(made)
+
+
+def update_entries(token: Token, engine: Engine, lists: Mapping[str, tuple[Entries, int]],
+                   gradients: Sequence[Any], rates: Sequence[Any], replica: int) -> None:
+    """Update the tables by lists, as of :func:`look_up_entries`, and the gradients of each."""
+    names = [f"rate_{k}" for k in range(len(rates))]
+
+    def run(*arrays: Any) -> None:
+        end = 3 * len(lists)
+        given = dict(zip(lists, arrays[end:], strict=False))
+        values = map(float, arrays[end + len(lists):])
+        engine.update(_make_inputs(lists, arrays), given, dict(zip(names, values, strict=True)),
+                      replica=replica)
+
+    if not _is_native():
+        call(token, run, [*(tensor for part, _ in lists.values() for tensor in part), *gradients,
+                          *rates], ())
+        return
+    _run_at_token("embeng_update_entries", engine, token, replica=replica, rate_names=names,
+                  gradients=list(gradients), rates=list(rates), **_describe_lists(lists))

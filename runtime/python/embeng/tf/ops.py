@@ -33,8 +33,9 @@ Rates = Mapping[str, Any]
 
 @functools.cache
 def _end_gradients() -> None:
-    """Tell TensorFlow that no gradient goes through the operators of steps."""
-    for name in ("EmbengEnqueue", "EmbengDequeue", "EmbengApplyGradients"):
+    """Tell TensorFlow that no gradient goes through the operators of steps and of entries."""
+    for name in ("EmbengEnqueue", "EmbengDequeue", "EmbengApplyGradients", "EmbengListEntries",
+                 "EmbengLookupEntries", "EmbengUpdateEntries"):
         tf.no_gradient(name)
 
 

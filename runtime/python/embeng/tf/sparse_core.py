@@ -4,13 +4,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy
 import tensorflow as tf
 
 from .._engine import Engine, Feature
 from .._errors import NotSupportedError
 from . import _ops
-from ._csr import Entries, join_entries, list_entries, make_input
+from ._csr import Entries, TableFeatures
 from ._features import Form, as_tensor, flatten_feature
 from ._private import PartitionedCsrFormatTensor, TPUEmbeddingBase
 from ._settings import gather_rates, name_features, translate_table
@@ -18,6 +17,14 @@ from ._strategy import TPUStrategy, do_not_convert, in_replica, replica_number
 from ._tables import create_variables
 
 _Base: Any = tf.tpu.experimental.embedding.TPUEmbeddingV2
+
+
+def _shape_as(tensor: Any, shape: list[int]) -> Any:
+    """Reshape a tensor, if its shape is another one; the first length may be -1, for any."""
+    known = tensor.shape
+    same = known.rank == len(shape) and all(
+        wanted == -1 or length == wanted for length, wanted in zip(known, shape, strict=True))
+    return tensor if same else tf.reshape(tensor, shape)
 
 
 class ByTable(dict[str, Any]):
@@ -166,36 +173,25 @@ class TPUEmbeddingV2(_Base):
         if weights is not None:
             tf.nest.assert_same_structure(self._feature_config, weights)
             given = tf.nest.flatten(weights)
-        self.build()
-        return {table.name: self._list_table(table, values, given) for table in self._table_config}
+        engine = self._open()
+        tables = [self._flatten_table(table, values, given) for table in self._table_config]
+        return {part.table.name: PartitionedCsrFormatTensor(length, *entries, part.samples, 1)
+                for part, (length, entries)
+                in zip(tables, _ops.list_entries(self._token, engine, tables), strict=True)}
 
     enqueue = preprocess_features
 
     def _numbers_of(self, table: Any) -> list[int]:
         return [number for number, feature in enumerate(self._configs) if feature.table is table]
 
-    def _list_table(self, table: Any, values: Any, weights: Any) -> Any:
+    def _flatten_table(self, table: Any, values: Any, weights: Any) -> TableFeatures:
         forms: list[Form] = []
         tensors: list[Any] = []
         for number in self._numbers_of(table):
             form, parts = self._flatten(number, values[number], weights[number])
             forms.append(form)
             tensors += parts
-        offsets = numpy.cumsum([0, *(form.samples for form in forms)]).tolist()
-
-        def run(*arrays: Any) -> list[Any]:
-            found, at = [], 0
-            for form in forms:
-                found.append(list_entries(form, arrays[at:at + form.parts], table))
-                at += form.parts
-            joined = join_entries(found, offsets[:-1])
-            return [numpy.array([len(joined.ids)], numpy.int32), *joined]
-
-        whole = tf.TensorSpec([None], tf.int32)
-        pointers, samples, ids, gains = _ops.call(
-            self._token, run, tensors,
-            [tf.TensorSpec([1], tf.int32), whole, whole, tf.TensorSpec([None], tf.float32)])
-        return PartitionedCsrFormatTensor(pointers, samples, ids, gains, offsets[-1], 1)
+        return TableFeatures(table, forms, tensors)
 
     def _flatten(self, number: int, value: Any, weight: Any) -> tuple[Form, list[Any]]:
         name = self._names[number]
@@ -234,18 +230,16 @@ class TPUEmbeddingV2(_Base):
         """
         engine = self._open()
         outputs: list[Any] = [None] * len(self._configs)
-        for table in self._table_config:
-            part = partitioned_tensors[table.name]
-
-            def run(samples: Any, ids: Any, gains: Any, name: str = table.name,
-                    count: int = part.sample_count) -> list[Any]:
-                return [engine.lookup({name: make_input(Entries(samples, ids, gains),
-                                                        count)})[name]]
-
-            rows, = _ops.call(self._token, run, part[1:4],
-                              [tf.TensorSpec([part.sample_count, table.dim], tf.float32)])
-            self._split(table, part.sample_count, rows, outputs)
+        lists = self._gather_lists(partitioned_tensors)
+        found = _ops.look_up_entries(self._token, engine, lists)
+        for table, rows in zip(self._table_config, found, strict=True):
+            self._split(table, lists[table.name][1], rows, outputs)
         return tf.nest.pack_sequence_as(self._feature_config, outputs), dict(partitioned_tensors)
+
+    def _gather_lists(self, partitioned_tensors: Mapping[str, Any]) -> dict[str, Any]:
+        return {table.name: (Entries(*partitioned_tensors[table.name][1:4]),
+                             partitioned_tensors[table.name].sample_count)
+                for table in self._table_config}
 
     def _split(self, table: Any, count: int, rows: Any, outputs: list[Any]) -> None:
         numbers = self._numbers_of(table)
@@ -254,8 +248,9 @@ class TPUEmbeddingV2(_Base):
         unknown = sum(shape.rank is None for shape in shapes)
         sizes = [shape.num_elements() if shape.rank is not None else (count - known) // unknown
                  for shape in shapes]
-        for number, shape, part in zip(numbers, shapes, tf.split(rows, sizes), strict=True):
-            outputs[number] = part if shape.rank is None else tf.reshape(
+        parts = [rows] if len(sizes) == 1 else tf.split(rows, sizes)
+        for number, shape, part in zip(numbers, shapes, parts, strict=True):
+            outputs[number] = part if shape.rank is None else _shape_as(
                 part, [*shape.as_list(), table.dim])
 
     @do_not_convert
@@ -294,24 +289,11 @@ class TPUEmbeddingV2(_Base):
         flat = tf.nest.flatten(gradients)
         replica = replica_number("apply_gradients") if in_replica() or \
             self._strategy.num_replicas_in_sync > 1 else 0
-        tensors: list[Any] = []
-        for table in self._table_config:
-            part = preserved_outputs[table.name]
-            tensors += [*part[1:4], self._join_gradients(table, part.sample_count, flat)]
-        counts = {table.name: preserved_outputs[table.name].sample_count
-                  for table in self._table_config}
+        lists = self._gather_lists(preserved_outputs)
+        given = [self._join_gradients(table, lists[table.name][1], flat)
+                 for table in self._table_config]
         rates = [tf.convert_to_tensor(tf.cast(rate(), tf.float32)) for rate in self._rates]
-        engine = self._open()
-
-        def run(*arrays: Any) -> None:
-            batch, given = {}, {}
-            for k, (name, count) in enumerate(counts.items()):
-                samples, ids, gains, given[name] = arrays[4 * k:4 * k + 4]
-                batch[name] = make_input(Entries(samples, ids, gains), count)
-            values = {f"rate_{k}": float(a) for k, a in enumerate(arrays[4 * len(counts):])}
-            engine.update(batch, given, values, replica=replica)
-
-        _ops.call(self._token, run, [*tensors, *rates], ())
+        _ops.update_entries(self._token, self._open(), lists, given, rates, replica)
 
     def _join_gradients(self, table: Any, count: int, gradients: Any) -> Any:
         numbers = self._numbers_of(table)
@@ -334,5 +316,8 @@ class TPUEmbeddingV2(_Base):
                 raise ValueError(f"Found gradient of shape {gradient.shape} for feature "
                                  f"{self._names[number]}. Expected shape "
                                  f"{[*shape.as_list(), table.dim]}.")
-            parts.append(tf.reshape(tf.cast(gradient, tf.float32), [-1, table.dim]))
-        return tf.ensure_shape(tf.concat(parts, 0), [count, table.dim])
+            parts.append(_shape_as(tf.cast(gradient, tf.float32), [-1, table.dim]))
+        joined = parts[0] if len(parts) == 1 else tf.concat(parts, 0)
+        if joined.shape.as_list() == [count, table.dim]:
+            return joined
+        return tf.ensure_shape(joined, [count, table.dim])

@@ -69,7 +69,7 @@ def test_equal_ids_are_one_entry(make_strategy: Any) -> None:
 
 
 @pytest.mark.sample
-def test_training_of_two_replicas(make_strategy: Any, tmp_path: Path) -> None:
+def test_training_of_two_replicas(make_strategy: Any, tmp_path: Path, way: str) -> None:
     """Gradients of both replicas are one update, with a rate from the graph; it is saved."""
     strategy = make_strategy(2)
     rate = tf.Variable(1.0)
