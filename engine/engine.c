@@ -100,6 +100,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	registers_reset(e);
 	event_open(e);
 	event_of_device(e, EMBENG_EVENT_POWER_ON, 0, 0);
+	record_power_on(e);
 	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
 	if (config->service && service_start(e, engine_run)) {
 		engine_destroy(e);
@@ -116,6 +117,7 @@ void engine_destroy(struct engine *engine)
 	service_stop(engine);
 	if (engine->lock && engine->queues) {
 		port_lock(engine->lock);
+		record_power_off(engine);
 		boot_power_off(engine);
 		port_unlock(engine->lock);
 	}

@@ -14,6 +14,19 @@ struct engine;
 struct pool;
 
 /**
+ * struct engine_recorder - a host that records what happens, or that repeats a recording
+ * @write: takes the next bytes of the recording (uapi/embeng_recording.h), with the engine's lock
+ *	held. Return: false: they are lost, and so nothing more is recorded. Called with NULL when
+ *	the engine itself could not go on recording. NULL: nothing is recorded
+ * @turn: whether this command of a queue, which could run, may run now; with the engine's lock
+ *	held. NULL: all may
+ */
+struct engine_recorder {
+	bool (*write)(void *host, const void *data, u64 length);
+	bool (*turn)(void *host, u32 queue, u32 index);
+};
+
+/**
  * struct engine_config - a host's choices for its device
  * @host: handed back to the port's calls
  * @registers: EMBENG_REGISTERS_SIZE bytes, zeroed, 4 KiB aligned; BAR 0
@@ -33,6 +46,7 @@ struct pool;
  *	nothing is known. Copied
  * @service: 1: a thread of the pool serves the queues; 0: the host calls engine_run()
  * @pool: the threads, which it may share with other devices; NULL: it has a pool of its own
+ * @recorder: takes what happens on the device; NULL: nobody does
  */
 struct engine_config {
 	void *host;
@@ -50,6 +64,7 @@ struct engine_config {
 	const struct fetch_plan *fetch;
 	u32 service;
 	struct pool *pool;
+	const struct engine_recorder *recorder;
 };
 
 /**

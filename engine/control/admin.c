@@ -170,8 +170,11 @@ static int retry_pending(struct engine *e)
 static void handle_admin_command(struct engine *e, struct pending *p)
 {
 	struct fault fault = { .status = EMBENG_STATUS_OK };
+	u16 status;
 
-	if (!begin_admin_command(e, &p->cmd, &fault) && !try_finish(e, &p->cmd)) {
+	status = begin_admin_command(e, &p->cmd, &fault);
+	record_admin(e, &p->cmd, status);
+	if (!status && !try_finish(e, &p->cmd)) {
 		p->next = e->pending;
 		e->pending = p;
 		e->pending_count++;

@@ -189,11 +189,11 @@ static u32 load_firmware(struct engine *e, struct firmware *firmware, u64 *offse
 	u64 length = reg_read64(e, EMBENG_REG_BOOT_LENGTH);
 	bool has_keys = port_has_keys(e->config.host);
 	void *image = NULL;
-	u32 error = (u32)port_fault(e->config.host, PORT_FAULT_FIRMWARE_REFUSES, 0);
+	u32 error = (u32)fault_strikes(e, PORT_FAULT_FIRMWARE_REFUSES, 0);
 
 	if (!error)
 		error = copy_image(e, length, &image);
-
+	record_boot(e, image, length);
 	if (error == EMBENG_BOOT_ERROR_LENGTH)
 		*offset = lesser_of(length, EMBENG_FW_LENGTH_MAX);
 	if (!error)
@@ -217,6 +217,7 @@ void boot_load(struct engine *e)
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_LOADING);
 	reg_write32(e, EMBENG_REG_BOOT_ERROR_INDEX, 0);
 	error = load_firmware(e, &firmware, &offset);
+	record_booted(e, error);
 	reg_write32(e, EMBENG_REG_BOOT_ERROR, error);
 	reg_write64(e, EMBENG_REG_BOOT_ERROR_OFFSET, offset);
 	if (error) {
@@ -259,6 +260,7 @@ void boot_stop_all(struct engine *e)
 
 void boot_reset_begin(struct engine *e)
 {
+	record_reset(e);
 	e->resetting = true;
 	drop_pending(e);
 	boot_stop_all(e);

@@ -21,6 +21,7 @@ struct workers;
 struct pool;
 struct pending;
 struct kernel_ops;
+struct used_parts;
 struct pcsr;
 
 /* A fault of a command; goes into its completion as it is. */
@@ -52,22 +53,22 @@ struct view {
 };
 
 /*
- * region_get() - resolve a key for an access
+ * region_get() - resolve a key for an access of a command
  * @mem: private copy of what the program named
  * @rights: EMBENG_REGION_DEVICE_* needed
  * @align: element width in bytes; the offset must be a multiple
  *
  * Checks index, generation, rights, overflow, bounds and alignment, in this
  * order, and keeps the region from being invalidated until region_put(). Takes
- * engine->lock. Return: 0 or a status, with fault set for @field and @feature.
+ * engine->lock. Return: 0 or a status, with the command's fault set for @field and @feature.
  */
-u16 region_get(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
-	       u32 field, u32 feature, struct view *view, struct fault *fault);
+u16 region_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 align,
+	       u32 field, u32 feature, struct view *view);
 void region_put(struct context *context, struct view *view);
 
 /* For one of several: engine->lock is held. */
-u16 region_get_held(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
-		    u32 field, u32 feature, struct view *view, struct fault *fault);
+u16 region_get_held(struct command *command, const struct embeng_mem *mem, u32 rights, u32 align,
+		    u32 field, u32 feature, struct view *view);
 /* Those of @views that were got. Takes engine->lock, once. */
 void region_put_all(struct context *context, struct view *views, u32 count);
 
@@ -96,6 +97,8 @@ struct command {
 	bool finishes;	      /* at work on tables: only the end of its context stops it */
 	bool committed;	      /* checked and copied; may run when its turn comes */
 	bool lost_data;	      /* while it worked, tables did: the device asks for a reset */
+	struct used_parts
+		*used; /* memory that it used, where that is recorded; see memory/record.c */
 };
 
 /* It stopped on the way, so what it made is not whole. */
@@ -363,6 +366,8 @@ struct engine {
 	u64 charged_bytes, charged_rows; /* the counters as far as they were charged */
 	u64 free_ns;			 /* when what was charged is over */
 	u64 virtual_ns;			 /* the device's clock, when it is not the host's */
+	bool recording;			 /* config.recorder gets what happens */
+	u32 recorded;			 /* entries so far */
 };
 
 static inline void *reg_at(struct engine *e, u32 offset)

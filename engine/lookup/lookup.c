@@ -12,6 +12,7 @@
 #include "batch.h"
 #include "../f32.h"
 #include "../kernels/scratch.h"
+#include "../memory/record.h"
 #include "stale.h"
 
 /* Outputs of all features together: no cache keeps so many until they are read. */
@@ -200,9 +201,10 @@ static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)
 			&lookup->model->tables[lookup->model->blob.features[i].table];
 
 		if (mem_given(mem))
-			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_WRITE,
-						 4, EMBENG_FIELD_ACTIVATIONS, i, out,
-						 &command->fault);
+			status = region_get_held(command, mem, EMBENG_REGION_DEVICE_WRITE, 4,
+						 EMBENG_FIELD_ACTIVATIONS, i, out);
+		if (out->data && batch->features[i].given.activation_stride)
+			record_before(command, mem, out->data);
 		lookup->bytes += batch->features[i].outputs * 4ull * table->record.dim;
 	}
 	port_unlock(command->context->engine->lock);

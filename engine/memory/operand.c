@@ -54,8 +54,7 @@ u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view)
 	if (desc->length < least)
 		return fault_set(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC,
 				 EMBENG_NO_INDEX, 0, desc->length, least);
-	return region_get(command->context, desc, rights, 8, EMBENG_FIELD_DESC, EMBENG_NO_INDEX,
-			  view, &command->fault);
+	return region_get(command, desc, rights, 8, EMBENG_FIELD_DESC, EMBENG_NO_INDEX, view);
 }
 
 u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width, u32 field,
@@ -63,8 +62,7 @@ u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u
 {
 	if (!mem_given(mem))
 		return 0;
-	return region_get(command->context, mem, rights, width, field, feature, view,
-			  &command->fault);
+	return region_get(command, mem, rights, width, field, feature, view);
 }
 
 u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 feature,
@@ -79,8 +77,8 @@ u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count
 		const struct mem_part *part = &parts[i];
 
 		if (mem_given(part->mem))
-			status = region_get_held(context, part->mem, part->rights, part->width,
-						 part->field, feature, &views[i], &command->fault);
+			status = region_get_held(command, part->mem, part->rights, part->width,
+						 part->field, feature, &views[i]);
 	}
 	port_unlock(context->engine->lock);
 	return status;

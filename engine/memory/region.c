@@ -7,7 +7,7 @@
  * A view holds its region, so that it is not unmapped meanwhile. The functions are called with
  * engine->lock held, but for region_get(), region_put() and region_put_all(), which take it.
  */
-#include "../device/device.h"
+#include "record.h"
 
 u16 region_table_map(struct context *c, u64 address, u32 count)
 {
@@ -79,7 +79,7 @@ static u16 map_region(struct context *c, struct region *r, const struct embeng_r
 	struct embeng_segment *segments = NULL;
 	u16 status;
 
-	if (port_fault(c->engine->config.host, PORT_FAULT_REFUSE_REGION, c->number))
+	if (fault_strikes(c->engine, PORT_FAULT_REFUSE_REGION, c->number))
 		return EMBENG_STATUS_KEY;
 	status = copy_segments(c, entry->segments, entry->segment_count, &segments);
 
@@ -121,6 +121,8 @@ static u16 find_region(struct context *c, const struct embeng_mem *mem, struct r
 		unmap_region(c, r);
 		return EMBENG_STATUS_KEY;
 	}
+	if (!status)
+		record_region(c, mem->index);
 	return status;
 }
 
@@ -142,9 +144,11 @@ static u16 check_access(const struct region *r, const struct embeng_mem *mem, u3
 	return EMBENG_STATUS_OK;
 }
 
-u16 region_get_held(struct context *c, const struct embeng_mem *mem, u32 rights, u32 align,
-		    u32 field, u32 feature, struct view *view, struct fault *fault)
+u16 region_get_held(struct command *command, const struct embeng_mem *mem, u32 rights, u32 align,
+		    u32 field, u32 feature, struct view *view)
 {
+	struct context *c = command->context;
+	struct fault *fault = &command->fault;
 	struct region *r = NULL;
 	u16 status;
 
@@ -163,17 +167,19 @@ u16 region_get_held(struct context *c, const struct embeng_mem *mem, u32 rights,
 	view->region = r;
 	view->data = (u8 *)r->data + mem->offset;
 	view->length = mem->length;
+	record_access(command, mem, rights, view->data);
 	return EMBENG_STATUS_OK;
 }
 
-u16 region_get(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
-	       u32 field, u32 feature, struct view *view, struct fault *fault)
+u16 region_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 align,
+	       u32 field, u32 feature, struct view *view)
 {
+	struct engine *e = command->context->engine;
 	u16 status;
 
-	port_lock(context->engine->lock);
-	status = region_get_held(context, mem, rights, align, field, feature, view, fault);
-	port_unlock(context->engine->lock);
+	port_lock(e->lock);
+	status = region_get_held(command, mem, rights, align, field, feature, view);
+	port_unlock(e->lock);
 	return status;
 }
 

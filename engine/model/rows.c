@@ -113,8 +113,8 @@ static u16 data_get(struct command *command, struct view *view)
 	memset(view, 0, sizeof(*view));
 	if (!mem_given(&rows->given.data))
 		return 0;
-	return region_get(command->context, &rows->given.data, rights, 4, EMBENG_FIELD_DATA,
-			  rows->given.table, view, &command->fault);
+	return region_get(command, &rows->given.data, rights, 4, EMBENG_FIELD_DATA,
+			  rows->given.table, view);
 }
 
 static u16 check_rows_data(struct command *command, const struct embeng_rows *given)
@@ -159,8 +159,8 @@ static u16 fetch_ids(struct command *command, struct rows *rows)
 	status = check_length(&rows->given.ids, rows->given.count, sizeof(u64), EMBENG_FIELD_IDS,
 			      rows->given.table, &command->fault);
 	if (!status)
-		status = region_get(command->context, &rows->given.ids, EMBENG_REGION_DEVICE_READ,
-				    8, EMBENG_FIELD_IDS, rows->given.table, &view, &command->fault);
+		status = region_get(command, &rows->given.ids, EMBENG_REGION_DEVICE_READ, 8,
+				    EMBENG_FIELD_IDS, rows->given.table, &view);
 	if (status)
 		return status;
 	rows->ids = alloc_large(command->context->engine, view.length + 1);

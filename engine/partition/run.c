@@ -7,6 +7,7 @@
  * A struct pcsr_job lives for one command; its buffers belong to the context and outlive it. Called
  * without engine->lock by the running command.
  */
+#include "../memory/record.h"
 #include "partition.h"
 
 #define FLAT_LEAST 256u
@@ -308,8 +309,16 @@ static u16 get_partition_outputs(struct pcsr_job *job, struct view views[])
 		{ &job->given->gains, writes, 4, EMBENG_FIELD_GAINS },
 		{ &job->given->result, writes, 8, EMBENG_FIELD_RESULT },
 	};
+	u16 status = mem_get_all(job->command, outputs, 5, EMBENG_NO_INDEX, views);
 
-	return mem_get_all(job->command, outputs, 5, EMBENG_NO_INDEX, views);
+	/* Rows of the buffers that no item takes stay as they are. */
+	port_lock(job->engine->lock);
+	for (u32 i = 0; !status && i < 5; i++) {
+		if (views[i].data)
+			record_before(job->command, outputs[i].mem, views[i].data);
+	}
+	port_unlock(job->engine->lock);
+	return status;
 }
 
 u16 pcsr_run(struct command *command)

@@ -163,8 +163,8 @@ static u16 fence_accept(struct command *command)
 	u16 status = check_fence(command);
 
 	if (!status)
-		status = region_get(command->context, desc, EMBENG_REGION_DEVICE_READ, 4,
-				    EMBENG_FIELD_DESC, EMBENG_NO_INDEX, &view, &command->fault);
+		status = region_get(command, desc, EMBENG_REGION_DEVICE_READ, 4, EMBENG_FIELD_DESC,
+				    EMBENG_NO_INDEX, &view);
 	if (status)
 		return status;
 	fence = port_alloc(sizeof(*fence) + desc->length);

@@ -79,6 +79,7 @@ void command_retire(struct command *command)
 	/* Counted first, so that the counters include a command whose completion is seen. */
 	if (command->lost_data)
 		admin_fault(q->engine);
+	record_done(command);
 	command_post(command, EMBENG_CQE_DONE);
 	command->committed = false;
 	queue_drop(q, command);

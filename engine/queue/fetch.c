@@ -51,6 +51,7 @@ static void accept_entry(struct queue *q, struct command *command, u64 *away_ns)
 		reg_count(e, EMBENG_REG_TIME_CHECK, passed);
 	*away_ns += passed;
 	q->accepting = false;
+	record_command(command, status);
 	if (command_commit(command, status)) {
 		command_release(command);
 		command_retire(command);
@@ -105,10 +106,12 @@ static int take_entry(struct queue *q, u64 *away_ns)
 	}
 	queue_take(q);
 	ring_consume(q);
-	if (verdict == VERDICT_FAILED)
+	if (verdict == VERDICT_FAILED) {
+		record_command(command, command->fault.status);
 		command_retire(command);
-	else
+	} else {
 		accept_entry(q, command, away_ns);
+	}
 	return 1;
 }
 

@@ -65,7 +65,7 @@ void heartbeat(struct engine *e)
 
 	if (!is_due(e, e->now_ns) || reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
 		return;
-	if (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))
+	if (fault_strikes(e, PORT_FAULT_HEARTBEAT_STOPS, 0))
 		return;
 	__atomic_store_n(&e->heartbeat_ns, e->now_ns, __ATOMIC_RELAXED);
 	beat = reg_read32(e, EMBENG_REG_HEARTBEAT) + 1;

@@ -10,6 +10,7 @@
 
 #include "../../uapi/embeng_steps.h"
 #include "../device/device.h"
+#include "../memory/record.h"
 
 /* An admin command that waits for accesses in flight. */
 struct pending {

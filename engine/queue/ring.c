@@ -35,11 +35,6 @@ static void raise_interrupt(struct queue *q, bool always)
 	port_interrupt(q->engine->config.host, q->vector);
 }
 
-static u64 fault_strikes(const struct queue *q, enum port_fault fault)
-{
-	return port_fault(q->engine->config.host, fault, q->number);
-}
-
 static void publish_completions(struct queue *q)
 {
 	if (q->engine->cut_off || (q->publish_ns && q->publish_ns > port_now_ns()))
@@ -82,7 +77,7 @@ enum ring_look ring_look(struct queue *q)
 	q->cq_head_seen = head;
 	if (tail == q->sq_head)
 		return RING_EMPTY;
-	if (fault_strikes(q, PORT_FAULT_STALL_QUEUE))
+	if (fault_strikes(q->engine, PORT_FAULT_STALL_QUEUE, q->number))
 		q->stalled = true;
 	return q->stalled ? RING_EMPTY : RING_COMMAND;
 }
@@ -126,13 +121,13 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 	u64 delay;
 
 	q->sent++;
-	if (fault_strikes(q, PORT_FAULT_DROP_COMPLETION)) {
+	if (fault_strikes(q->engine, PORT_FAULT_DROP_COMPLETION, q->number)) {
 		publish_completions(q);
 		return;
 	}
-	if (fault_strikes(q, PORT_FAULT_CORRUPT_COMPLETION))
+	if (fault_strikes(q->engine, PORT_FAULT_CORRUPT_COMPLETION, q->number))
 		copy.cookie = ~copy.cookie;
-	delay = fault_strikes(q, PORT_FAULT_DELAY_COMPLETION);
+	delay = fault_strikes(q->engine, PORT_FAULT_DELAY_COMPLETION, q->number);
 	if (delay) {
 		seen_ns = port_now_ns() + delay;
 		q->late = true;

@@ -60,17 +60,16 @@ static void memory_error(struct queue *q, u32 counter, u32 kind)
 /* Faults that the host injects into a command. Returns true if the command fails with them. */
 static bool inject_faults(struct engine *e, struct command *command)
 {
-	void *host = e->config.host;
 	u32 number = command->queue->number;
 
-	command->lost_data = port_fault(host, PORT_FAULT_ECC_UNCORRECTABLE, number);
-	if (port_fault(host, PORT_FAULT_ECC_CORRECTABLE, number))
+	command->lost_data = fault_strikes(e, PORT_FAULT_ECC_UNCORRECTABLE, number);
+	if (fault_strikes(e, PORT_FAULT_ECC_CORRECTABLE, number))
 		memory_error(command->queue, EMBENG_REG_COUNT_ECC_CORRECTABLE,
 			     EMBENG_EVENT_ECC_CORRECTABLE);
 	if (command->lost_data)
 		memory_error(command->queue, EMBENG_REG_COUNT_ECC_UNCORRECTABLE,
 			     EMBENG_EVENT_ECC_UNCORRECTABLE);
-	else if (!port_fault(host, PORT_FAULT_DMA_ERROR, number))
+	else if (!fault_strikes(e, PORT_FAULT_DMA_ERROR, number))
 		return false;
 	fault_set(&command->fault, EMBENG_STATUS_INTERNAL, EMBENG_FIELD_NONE, EMBENG_NO_INDEX, 0, 0,
 		  0);
@@ -101,6 +100,7 @@ static bool look_at_oldest(struct queue *q, int *moved)
 		q->context->moving = true;
 		return true;
 	}
+	record_run(command);
 	if (verdict == VERDICT_READY)
 		inject_faults(q->engine, command);
 	command_complete(command);
@@ -125,7 +125,8 @@ static struct queue *choose_queue(struct engine *e, const struct command *betwee
 	e->wake_ns = U64_MAX;
 	for (i = 0; i < e->order_count; i++) {
 		q = e->order[i];
-		if (q->dying || q->running || !q->oldest || !q->oldest->committed)
+		if (q->dying || q->running || !q->oldest || !q->oldest->committed ||
+		    !record_turn(q))
 			continue;
 		if (look_at_oldest(q, moved) && may_run(q, between) &&
 		    (!best || share_precedes(q, best)))
@@ -137,10 +138,12 @@ static struct queue *choose_queue(struct engine *e, const struct command *betwee
 static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
-	bool failed = inject_faults(e, command), busy = e->busy;
+	bool failed, busy = e->busy;
 	u32 active = reg_read32(e, EMBENG_REG_ACTIVE_QUEUE);
 	u64 now, passed;
 
+	record_run(command);
+	failed = inject_faults(e, command);
 	e->busy = true;
 	q->running = q->context->running = true;
 	q->turn = ++e->turn;

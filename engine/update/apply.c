@@ -30,9 +30,9 @@ static u16 get_gradients(struct command *command, u64 number)
 
 		if (!part_is_discarded(part) && mem_given(mem) &&
 		    feature_trains(model, (u32)(i % features)))
-			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_READ,
-						 4, EMBENG_FIELD_GRADIENTS, (u32)(i % features),
-						 &model->gradients[i], &command->fault);
+			status = region_get_held(command, mem, EMBENG_REGION_DEVICE_READ, 4,
+						 EMBENG_FIELD_GRADIENTS, (u32)(i % features),
+						 &model->gradients[i]);
 	}
 	port_unlock(model->engine->lock);
 	return status;

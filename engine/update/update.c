@@ -94,8 +94,8 @@ static u16 fetch_rates(struct command *command, struct update *update)
 
 	if (status || !count)
 		return status;
-	status = region_get(command->context, mem, EMBENG_REGION_DEVICE_READ, 4, EMBENG_FIELD_RATES,
-			    EMBENG_NO_INDEX, &view, &command->fault);
+	status = region_get(command, mem, EMBENG_REGION_DEVICE_READ, 4, EMBENG_FIELD_RATES,
+			    EMBENG_NO_INDEX, &view);
 	if (status)
 		return status;
 	memcpy(update->rates, view.data, count * sizeof(*update->rates));
@@ -126,8 +126,8 @@ static u16 check_feature_gradients(struct command *command,
 	status = check_length(&given->gradients, outputs, 4ull * table->dim, EMBENG_FIELD_GRADIENTS,
 			      index, fault);
 	if (!status)
-		status = region_get(command->context, &given->gradients, EMBENG_REGION_DEVICE_READ,
-				    4, EMBENG_FIELD_GRADIENTS, index, &view, fault);
+		status = region_get(command, &given->gradients, EMBENG_REGION_DEVICE_READ, 4,
+				    EMBENG_FIELD_GRADIENTS, index, &view);
 	if (!status)
 		region_put(command->context, &view);
 	return status;

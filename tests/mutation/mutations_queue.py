@@ -197,7 +197,7 @@ QUEUE_MUTATIONS = [
         ("queue fetched while it accepts", "accept_one", "q->dying || q->accepting ||",
          "q->dying ||"),
         ("command run before it is committed", "choose_queue",
-         " || !q->oldest->committed)", ")"),
+         " || !q->oldest->committed ||", " ||"),
         ("command run beside one that runs", "execute_step", "!q || e->busy", "!q"),
         ("device free again while a command runs", "run_oldest", "\te->busy = true;\n", ""),
         ("drain waits for what cannot be fetched", "is_fetched", "q->stuck || ", ""),
@@ -222,12 +222,12 @@ QUEUE_MUTATIONS = [
     *seen_by(("test_ring_faults",),
         ("command with a fault runs all the same", "run_oldest", "if (!failed)", "if (true)"),
         ("lost memory is no failure", "inject_faults",
-         "else if (!port_fault(host, PORT_FAULT_DMA_ERROR, number))", "if (!port_fault(host, "
+         "else if (!fault_strikes(e, PORT_FAULT_DMA_ERROR, number))", "if (!fault_strikes(e, "
          "PORT_FAULT_DMA_ERROR, number))")),
     *seen_by(("test_ring_faults",),
         ("corrected memory fails a command", "inject_faults",
-         "if (port_fault(host, PORT_FAULT_ECC_CORRECTABLE, number))",
-         "if (port_fault(host, PORT_FAULT_ECC_CORRECTABLE, number) &&\n"
+         "if (fault_strikes(e, PORT_FAULT_ECC_CORRECTABLE, number))",
+         "if (fault_strikes(e, PORT_FAULT_ECC_CORRECTABLE, number) &&\n"
          "\t    (command->lost_data = true))"),
         ("full completion ring told as waiting for a step", "note_blocked",
          "q->state == EMBENG_QUEUE_CQ_FULL || ", "")),
@@ -268,7 +268,7 @@ QUEUE_MUTATIONS = [
         ("heart of a device without firmware beats", "heartbeat",
          " || reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING", ""),
         ("heart beats that is to stop", "heartbeat",
-         "\tif (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))\n\t\treturn;\n", ""),
+         "\tif (fault_strikes(e, PORT_FAULT_HEARTBEAT_STOPS, 0))\n\t\treturn;\n", ""),
         ("pieces counted once", "heartbeat_piece", "reg_count(e, EMBENG_REG_PROGRESS, PIECES);",
          "reg_count(e, EMBENG_REG_PROGRESS, 0);")),
     *seen_by(("test_share",),

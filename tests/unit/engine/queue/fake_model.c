@@ -32,8 +32,8 @@ u16 model_accept(struct command *command)
 		return fault_set(&command->fault, fake.accept_status, EMBENG_FIELD_IDS, 3, 4, 5, 6);
 	if (!mem_given(mem))
 		return EMBENG_STATUS_OK;
-	status = region_get(command->context, mem, EMBENG_REGION_DEVICE_READ, 8, EMBENG_FIELD_DESC,
-			    7, &view, &command->fault);
+	status = region_get(command, mem, EMBENG_REGION_DEVICE_READ, 8, EMBENG_FIELD_DESC, 7,
+			    &view);
 	if (!status)
 		region_put(command->context, &view);
 	return status;

@@ -94,9 +94,9 @@ static struct embeng_region *entry_of(u32 index)
 
 static u16 get(u32 rights, struct view *view)
 {
-	struct fault fault;
+	struct command command = {.context = rig->engine->contexts[0]};
 
-	return region_get(rig->engine->contexts[0], &mem, rights, 8, 0, 0, view, &fault);
+	return region_get(&command, &mem, rights, 8, 0, 0, view);
 }
 
 /* Both of two, and not one of them. */
@@ -282,11 +282,9 @@ static void unbind_while_running(struct command *command)
 {
 	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_DESTROY};
 	struct embeng_cqe cqe;
-	struct fault fault;
 	struct view view;
 
-	ck_assert_uint_eq(region_get(command->context, &mem, EMBENG_REGION_DEVICE_READ, 1, 0, 0,
-				     &view, &fault),
+	ck_assert_uint_eq(region_get(command, &mem, EMBENG_REGION_DEVICE_READ, 1, 0, 0, &view),
 			  EMBENG_STATUS_OK);
 	if (destroy)
 		rig_admin_submit(rig, &cmd);
