@@ -30,6 +30,7 @@ const struct command commands[] = {
 	{"bench", "measure a device and the limits of the memory", cmd_bench},
 	{"tune", "measure how rows are best fetched ahead on this machine", cmd_tune},
 	{"report", "put what a helper needs to know into one archive", cmd_report},
+	{"replay", "run a recording of a device again and compare", cmd_replay},
 	{"decode", "say in words what a dump, trace, ring or blob holds", cmd_decode},
 	{"vm", "run a command in a virtual machine with emulated devices", cmd_vm},
 	{"conform", "run conformance vectors on a device", cmd_conform},

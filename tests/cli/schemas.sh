@@ -61,6 +61,8 @@ ordinary events -d soft
 ordinary report -o "$folder/report.tar"
 ordinary validate -d soft device
 ordinary decode "$golden/index.json"
+EMBENG_RECORD=$folder/run.ebrc "$embeng" validate -d soft device >/dev/null 2>&1
+ordinary replay "$folder/run.ebrc"
 ordinary plan --table t:4x1
 ordinary train "$folder/baskets.txt" --min-count 1 --epochs 1 --dim 4 --save "$folder/saved"
 ordinary demo --source "$folder/status" --epochs 1

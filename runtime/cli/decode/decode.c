@@ -15,9 +15,9 @@
 static const char doc[] =
 	"Say in words what a file holds, and what is odd in it.\v"
 	"The contents tell what a file is, and not its name: a dump of the driver (devcoredump),\n"
-	"trace events as tracefs or `trace-cmd report` print them, a model blob, a firmware\n"
-	"image, the index or a shard of a checkpoint, a descriptor of a command, a copy of the\n"
-	"registers, or captured ring memory. Each oddness has its byte or its line.\n\n"
+	"trace events as tracefs or `trace-cmd report` print them, a recording, a model blob, a\n"
+	"firmware image, the index or a shard of a checkpoint, a descriptor of a command, a copy\n"
+	"of the registers, or captured ring memory. Each oddness has its byte or its line.\n\n"
 	"  embeng decode /sys/class/devcoredump/devcd1/data   which command hung, on which table\n"
 	"  embeng decode model.blob --json | jq .odd          for scripts\n"
 	"  embeng decode cut.bin --as ring                    where too little is left to tell\n\n"
@@ -29,7 +29,8 @@ enum { KEY_AS = 0x100 };
 
 static const struct argp_option options[] = {
 	{"as", KEY_AS, "FORMAT", 0,
-	 "Read the file as devcoredump, trace, blob, firmware, index, shard, registers, rows, "
+	 "Read the file as devcoredump, trace, recording, blob, firmware, index, shard, registers, "
+	 "rows, "
 	 "lookup, "
 	 "update, partition or ring",
 	 0},

@@ -10,6 +10,7 @@
 const struct reader readers[] = {
 	{"devcoredump", "a dump of the driver, of a hang", dump_is, dump_read},
 	{"trace", "trace events of the driver, as text", trace_is, trace_read},
+	{"recording", "a recording of a device", recording_file_is, recording_file_read},
 	{"blob", "a model blob", blob_is, blob_read},
 	{"firmware", "a firmware image", firmware_is, firmware_read},
 	{"index", "the index of a checkpoint", index_is, index_read},

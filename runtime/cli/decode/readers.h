@@ -44,6 +44,8 @@ bool dump_is(const struct bytes *b);
 void dump_read(struct sheet *s, const struct bytes *b);
 bool trace_is(const struct bytes *b);
 void trace_read(struct sheet *s, const struct bytes *b);
+bool recording_file_is(const struct bytes *b);
+void recording_file_read(struct sheet *s, const struct bytes *b);
 bool blob_is(const struct bytes *b);
 void blob_read(struct sheet *s, const struct bytes *b);
 bool firmware_is(const struct bytes *b);

@@ -59,6 +59,7 @@ int cmd_top(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 int cmd_validate(int argc, char **argv);

@@ -93,6 +93,16 @@ static int parse_prefetch(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
+static int parse_record(const char *value, const char *from, struct name *out)
+{
+	if (!*value || strlen(value) >= sizeof(out->record))
+		return fail(-EINVAL,
+			    "%s: record=%s must be the path of a file, of at most %zu bytes", from,
+			    value, sizeof(out->record) - 1);
+	strcpy(out->record, value);
+	return 0;
+}
+
 static int parse_path(const char *value, const char *from, struct name *out)
 {
 	if (!strcmp(value, "mapped"))
@@ -109,11 +119,9 @@ struct option {
 	int (*parse)(const char *value, const char *from, struct name *out);
 };
 
-static const struct option soft_options[] = {{"cores", parse_cores},
-					     {"memory", parse_memory},
-					     {"variant", parse_variant},
-					     {"prefetch", parse_prefetch},
-					     {0}};
+static const struct option soft_options[] = {
+	{"cores", parse_cores},	      {"memory", parse_memory}, {"variant", parse_variant},
+	{"prefetch", parse_prefetch}, {"record", parse_record}, {0}};
 static const struct option accel_options[] = {{"path", parse_path}, {0}};
 
 static int parse_option(char *text, const char *from, const struct option *options,
@@ -241,6 +249,7 @@ static int parse_name(const char *text, struct name *out)
 static int add_environment(struct name *name)
 {
 	const char *variant = name_kernel(), *path = read_environment("EMBENG_PATH");
+	const char *record = read_environment("EMBENG_RECORD");
 	int ret = 0;
 
 	if (!name->variant[0] && variant)
@@ -248,6 +257,8 @@ static int add_environment(struct name *name)
 	ret = ret ? ret : name_take_prefetch(name);
 	if (!ret && name->path == NAME_PATH_ANY && path)
 		ret = parse_path(path, "EMBENG_PATH", name);
+	if (!ret && !name->record[0] && record)
+		ret = parse_record(record, "EMBENG_RECORD", name);
 	return ret;
 }
 

@@ -21,6 +21,8 @@ enum name_kind {
 /* How commands reach a device behind the driver. */
 enum name_path { NAME_PATH_ANY, NAME_PATH_MAPPED, NAME_PATH_VALIDATED };
 
+#define NAME_RECORD 1024 /* bytes of a path */
+
 struct name {
 	enum name_kind kind;
 	uint32_t cores;		  /* 0: as many as the machine has */
@@ -29,6 +31,7 @@ struct name {
 	uint32_t fetch_rows;	  /* rows that are fetched ahead; 0: not given */
 	uint32_t fetch_form;	  /* enum kernel_fetch, for lookups */
 	bool fetch_default;	  /* tune files are not read */
+	char record[NAME_RECORD]; /* NAME_SOFT: file for a recording; "": none */
 	const char *fetch_source; /* where fetch_rows or fetch_default are from, a constant */
 	char where[64];		  /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
@@ -39,7 +42,7 @@ struct name {
  * @text: the name; NULL: EMBENG_DEVICE from the environment, or any device if that is not set
  *
  * If there is no variant=, EMBENG_KERNEL in the environment names the kernel variant; without path=
- * it is EMBENG_PATH, and without prefetch= EMBENG_PREFETCH.
+ * it is EMBENG_PATH, without prefetch= EMBENG_PREFETCH, and without record= EMBENG_RECORD.
  * Return: 0, -EINVAL for a bad option, -ENODEV for a text that is no name of a device.
  */
 int name_parse(const char *text, struct name *out);

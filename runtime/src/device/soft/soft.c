@@ -55,6 +55,7 @@ static void soft_close(struct device *d)
 	struct soft *s = soft_of(d);
 
 	engine_destroy(s->engine);
+	soft_record_close(s);
 	if (s->pool)
 		soft_pool_put();
 	soft_admin_free(s);
@@ -261,6 +262,7 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.fetch = &s->fetch,
 		.service = 1,
 		.pool = s->pool,
+		.recorder = s->record ? &soft_recorder : NULL,
 	};
 	int ret = host_limits_read("", &limits);
 
@@ -325,6 +327,8 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
 	/* A variant that there is not is refused with the engine. */
 	if (kernels)
 		fetch_choose(name, kernels->name, &s->fetch, &s->device.info);
+	if (!ret && name->record[0])
+		ret = soft_record_open(s, name->record);
 	if (!ret)
 		ret = make_engine(s, name, queues);
 	if (!ret)

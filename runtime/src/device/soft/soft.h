@@ -7,6 +7,7 @@
 #define EMBENG_SOFT_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "../../../../engine/kernels/fetch_plan.h"
 #include "device/device.h"
@@ -16,6 +17,7 @@
 #include "host/port.h"
 
 struct engine;
+struct engine_recorder;
 struct pool;
 
 #define DOORBELL_STRIDE 4096u
@@ -43,6 +45,8 @@ struct soft {
 	uint64_t doorbell_bytes;
 	struct port_event *event;
 	int fd;
+	FILE *record;	      /* recording of what happens, or NULL */
+	uint64_t record_left; /* bytes of its current entry; UINT64_MAX: it has failed */
 	struct grants grants;
 	pthread_mutex_t lock; /* guards the members below */
 	struct ring admin;
@@ -79,6 +83,14 @@ bool soft_dma_ok(void *arg, u64 address, u64 length);
 /* pool.c: the threads of the process's soft devices. Each get has its put. */
 int soft_pool_get(struct pool **out);
 void soft_pool_put(void);
+
+/*
+ * record.c: the recording in a file. The file is @path, or where other handles have recorded into it
+ * @path with a number.
+ */
+extern const struct engine_recorder soft_recorder;
+int soft_record_open(struct soft *s, const char *path);
+void soft_record_close(struct soft *s); /* after the engine */
 
 /* registers.c */
 uint32_t soft_read32(struct soft *s, enum embeng_register reg);
