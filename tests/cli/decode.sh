@@ -98,6 +98,13 @@ odd 'a dump that was cut' devcoredump 'line 27' 'the file ends inside of this li
 says out 'an event in words' '^submit, line 3: 2 commands from index 0 on were written to the ring$'
 says out 'a command of the driver' '^admin, line 7: .*INVALIDATE for context 4'
 ! grep -q 'my task' out && report ok 'no task is named' || report no 'no task is named'
+printf '   t-1 [001] d..1. 12.000000001: embeng_command: context=4 queue=7 kind=1 index=0 opcode=2 cookie=0x5 step=1 after=0\n' >command.txt
+expect 'a command by itself' 0 decode command.txt
+says out 'has its name' '^command, line 1: the command LOOKUP with cookie 0x5 was written to the INPUT queue$'
+says out 'and its time' '^  time  *12\.000000001 s$'
+sed 's/opcode=2/opcode=99/' command.txt >command2.txt
+expect 'an opcode that is none' 1 decode command2.txt
+says out 'is odd' 'the opcode 99 is unknown'
 printf '   t-1 [001] d..1. 13.000000: embeng_submit: context=4 queue=7 index=1 count=1\n' |
 	cat good/trace - >odd
 odd 'an index that goes back' trace 'line 8' 'the submitted index goes back, from 2 to 1'

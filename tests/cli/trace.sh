@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# embeng trace, on a trace that is written here as the kernel writes one, and on folders that stand for
-# tracefs. tests/vm/tools.sh traces the driver. Speaks TAP.
+# embeng trace, on a trace that is written here as the kernel writes one, on folders that stand for
+# tracefs, and on what the library records. tests/vm/tools.sh traces the driver. Speaks TAP.
 # usage: trace.sh EMBENG-COMMAND
 set -u
 
 . "$(dirname "$0")/checks.sh"
+root=$(cd "$scripts/../.." && pwd)
 
 case $embeng in /*) ;; *) embeng=$PWD/$embeng ;; esac
 cd "$folder" || exit 1
@@ -94,6 +95,7 @@ says err 'is named, too' 'nowhere/x.json: No such file'
 
 expect 'a soft device' 3 trace start -d soft
 says err 'is not traced' 'in software: no driver sees its commands'
+says err 'but can be recorded' 'embeng trace run -- PROGRAM'
 mkdir tree
 expect 'no tracefs' 3 trace start --root tree
 says err 'is said with the remedy' 'mount -t tracefs'
@@ -120,5 +122,42 @@ expect 'stop' 0 trace stop --root tree
 expect 'show what was recorded' 0 trace show --root tree --json
 document 'is the same' 'd["commands"] == 3'
 expect 'an argument too many' 2 trace stop x --root tree
+
+# -- the library's record; two vectors, each of which opens an engine, are the program --
+
+set -- "$embeng" conform -d soft "$root/tests/vectors/train/hot_row_sgd.json" \
+	"$root/tests/vectors/train/dynamic_rates.json"
+
+expect 'run' 0 trace run --step 1 -- "$@"
+says out 'shows what the program prints' '^ok 1 '
+says out 'and its steps' '^context 1, step 1: '
+says out 'a lookup' '^  LOOKUP  *input  *[0-9]* #0  *+0\.0 .*  OK$'
+says out 'an update' '^  UPDATE  *gradient  *[0-9]* #0 .*  OK$'
+expect 'run, for scripts' 0 trace run --json -o kept.trace --chrome steps.json -- "$@"
+says err 'leaves stdout to the document' '^ok 1 '
+document 'the program' "d['command'] == 'run' and d['program'][1:3] == ['conform', '-d'] and d['exit_status'] == 0"
+document 'times add up' 'all(c["completed_ns"] - c["submitted_ns"] == sum(v or 0 for v in c["stage_ns"].values()) for s in d["steps"] for c in s["commands"])'
+document 'every command is seen to its end' '(d["unfinished"], d["strange"], d["lost"], d["unreadable"]) == (0, 0, 0, 0)'
+document 'each step of each context has one lookup and one update' 'all(sorted(c["command"] for c in s["commands"]) == ["LOOKUP", "UPDATE"] for s in d["steps"] if s["step"]) and [s["context"] for s in d["steps"] if s["step"] == 1] == [1, 2]'
+document 'a lookup is accepted, an update is not' 'all((c["stage_ns"]["accept"] is not None) == (c["command"] == "LOOKUP") for s in d["steps"] for c in s["commands"])'
+cp out run.json
+expect 'a record that was kept' 0 trace show kept.trace --json
+document 'is the same' 'd["steps"] == json.load(open("run.json"))["steps"]'
+python3 nests.py steps.json >out 2>err && report ok 'its spans nest' || report no 'its spans nest'
+expect 'a record is decoded, too' 0 decode kept.trace
+says out 'in words' 'LOOKUP'
+expect 'a file that is there' 2 trace run -o kept.trace -- true
+says err 'is named' 'kept.trace: File exists'
+expect 'a program that fails' 7 trace run -- sh -c 'exit 7'
+expect 'a program without a device' 2 trace run -- true
+says err 'is told' 'true opened no device by libembeng'
+expect 'no such program' 2 trace run -- ./nowhere
+says err 'is named' './nowhere: No such file'
+expect 'no program' 2 trace run
+expect 'no dashes' 2 trace run ./train
+says err 'are asked for' 'embeng trace run -- ./train'
+EMBENG_TRACE=trace.txt "$@" >out 2>err
+[ $? -ne 0 ] && grep -q 'EMBENG_TRACE: trace.txt has something else than a trace in it' out err &&
+	report ok 'a file of somebody else is refused' || report no 'a file of somebody else is refused'
 
 finish

@@ -9,6 +9,8 @@
 
 #include "../../text/number.h"
 
+#define NS_DIGITS 9
+
 bool line_next(const char *text, size_t size, struct line *line, size_t *end)
 {
 	const char *newline;
@@ -110,4 +112,26 @@ bool line_is_over(const struct line *line)
 
 	skip_line_blanks(&rest);
 	return !rest.length;
+}
+
+bool line_time(const char *line, const char *end, uint64_t *ns)
+{
+	const char *point, *begin = end;
+	uint64_t seconds, part;
+	size_t digits;
+
+	while (begin > line && (begin[-1] == '.' || (begin[-1] >= '0' && begin[-1] <= '9')))
+		begin--;
+	point = memchr(begin, '.', (size_t)(end - begin));
+	if (!point || point == begin)
+		return false;
+	digits = (size_t)(end - point - 1);
+	if (!digits || digits > NS_DIGITS ||
+	    number_read(begin, (size_t)(point - begin), 10, &seconds) ||
+	    number_read(point + 1, digits, 10, &part) || seconds > UINT64_MAX / 2000000000)
+		return false;
+	for (; digits < NS_DIGITS; digits++)
+		part *= 10;
+	*ns = seconds * 1000000000 + part;
+	return true;
 }

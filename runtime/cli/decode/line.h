@@ -51,6 +51,9 @@ bool line_number(struct line *line, uint64_t *value);
  */
 bool line_pairs(struct line *line, const char *names, uint64_t *values);
 
+/* Reads a time such as "12.345678" that ends at @end. Return: false if @line has none there. */
+bool line_time(const char *line, const char *end, uint64_t *ns);
+
 /* Whether nothing but blanks is left. */
 bool line_is_over(const struct line *line);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the driver's trace events as text: a file of tracefs, or what `trace-cmd report` prints.
+ * Reads the driver's trace events as text: a file of tracefs, what `trace-cmd report` prints, or the
+ * file that the library writes for EMBENG_TRACE.
  * kmod/trace.h has the events. Names of tasks, which stand in front of each event, are not shown.
  *
  * The last indices of each queue are kept, so that an index that goes back is found. There may be
@@ -20,7 +21,7 @@
 
 #define QUEUES_KEPT 1024u
 #define PREFIX "embeng_"
-#define KEYS_MAX 5
+#define KEYS_MAX 8
 
 struct trace_queue {
 	uint64_t context, queue;
@@ -33,7 +34,7 @@ struct trace {
 	const struct line *line;
 	struct trace_queue queues[QUEUES_KEPT];
 	size_t queue_count;
-	uint64_t sequence, time_us, count;
+	uint64_t sequence, time_ns, count;
 	char rung[16];
 };
 
@@ -77,22 +78,6 @@ bool trace_is(const struct bytes *b)
 			return true;
 	}
 	return b->size > 8 && !memcmp(b->data, "# tracer:", 9);
-}
-
-/* Microseconds since boot: the word in front of the event's name, "12.345678". */
-static bool find_time(const struct line *line, const char *head, uint64_t *us)
-{
-	const char *begin = head, *dot;
-	uint64_t seconds, fraction;
-
-	while (begin > line->at && begin[-1] != ' ')
-		begin--;
-	dot = memchr(begin, '.', (size_t)(head - begin));
-	if (!dot || head - dot != 7 || number_read(begin, (size_t)(dot - begin), 10, &seconds) ||
-	    number_read(dot + 1, 6, 10, &fraction) || seconds > UINT32_MAX)
-		return false;
-	*us = seconds * 1000000 + fraction;
-	return true;
 }
 
 static struct trace_queue *find_trace_queue(struct trace *t, uint64_t context, uint64_t queue)
@@ -154,10 +139,23 @@ static void read_submit_take(struct trace *t, const uint64_t *v)
 	q->takes = true;
 }
 
+static void read_command_event(struct trace *t, const uint64_t *v)
+{
+	sheet_says(t->s, "the command %s with cookie %#" PRIx64 " was written to the %s queue",
+		   word_or_unknown(word_opcode(v[4])), v[5],
+		   word_or_unknown(word_queue_kind(v[2])));
+	if (!word_opcode(v[4]))
+		sheet_odd(t->s, t->line->offset, "the opcode %" PRIu64 " is unknown", v[4]);
+	if (!word_queue_kind(v[2]))
+		sheet_odd(t->s, t->line->offset, "the kind of queue %" PRIu64 " is unknown", v[2]);
+	(void)find_trace_queue(t, v[0], v[1]);
+}
+
 static void read_complete(struct trace *t, const uint64_t *v)
 {
 	const char *sentence = word_status_sentence(v[3]);
 
+	(void)find_trace_queue(t, v[0], v[1]);
 	sheet_says(t->s, "the command with cookie %#" PRIx64 " %s%s%s", v[2],
 		   v[4] == EMBENG_CQE_ACCEPTED ? "was accepted" : "completed", v[3] ? ": " : "",
 		   !v[3]      ? ""
@@ -222,6 +220,9 @@ static const struct {
 } events[] = {
 	{"submit", {"context", "queue", "index", "count"}, read_submit},
 	{"submit_take", {"context", "queue", "index", "count"}, read_submit_take},
+	{"command",
+	 {"context", "queue", "kind", "index", "opcode", "cookie", "step", "after"},
+	 read_command_event},
 	{"complete", {"context", "queue", "cookie", "status", "flags"}, read_complete},
 	{"event", {"context", "queue", "cq_tail", "report"}, read_event_record},
 	{"admin", {"opcode", "context", "queue", "index", "result"}, read_admin},
@@ -280,12 +281,12 @@ static void read_trace_line(struct trace *t)
 	}
 	t->count++;
 	sheet_part(t->s, t->line->offset, "%s", name);
-	if (find_time(t->line, head, &time)) {
-		sheet_text(t->s, t->line->offset, "time", "%" PRIu64 ".%06" PRIu64 " s",
-			   time / 1000000, time % 1000000);
-		if (time < t->time_us)
+	if (line_time(t->line->at, head, &time)) {
+		sheet_text(t->s, t->line->offset, "time", "%" PRIu64 ".%09" PRIu64 " s",
+			   time / 1000000000, time % 1000000000);
+		if (time < t->time_ns)
 			sheet_odd(t->s, t->line->offset, "the time goes back");
-		t->time_us = time;
+		t->time_ns = time;
 	}
 	while (kind < sizeof(events) / sizeof(events[0]) && strcmp(events[kind].name, name) != 0)
 		kind++;

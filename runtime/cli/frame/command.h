@@ -40,6 +40,10 @@ const struct command *command_nearest(const char *name);
  */
 int command_parse(const struct argp *argp, int argc, char **argv, struct output *out, void *input);
 
+/* As command_parse() for the words before a "--". @at: set to the place of that, or to @argc. */
+int command_parse_before(const struct argp *argp, int argc, char **argv, struct output *out,
+			 void *input, int *at);
+
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -127,3 +127,19 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 	free(text);
 	return code;
 }
+
+int command_parse_before(const struct argp *argp, int argc, char **argv, struct output *out,
+			 void *input, int *at)
+{
+	char *first;
+	int code;
+
+	*at = 1;
+	while (*at < argc && strcmp(argv[*at], "--") != 0)
+		(*at)++;
+	first = argv[*at];
+	argv[*at] = NULL;
+	code = command_parse(argp, *at, argv, out, input);
+	argv[*at] = first;
+	return code;
+}

@@ -2,7 +2,7 @@
 /*
  * The verb `embeng trace`: records the driver's trace events and shows the steps in them. The events
  * go into an instance of tracefs of their own, so that nobody else's trace is disturbed. The
- * instance keeps them until the next start.
+ * instance keeps them until the next start. run.c has the library's own record of a program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,19 +13,16 @@
 
 #include "embeng.h"
 
-#include "../../text/number.h"
 #include "../device/device.h"
 #include "../frame/command.h"
 #include "../frame/group.h"
-#include "../frame/infile.h"
-#include "report.h"
+#include "show.h"
 
 #define TRACING "/sys/kernel/tracing"
 #define INSTANCE TRACING "/instances/embeng"
-#define TRACE_MOST ((size_t)256 << 20)
 #define PATH_BYTES 512
 
-enum { KEY_ROOT = 0x100, KEY_STEP, KEY_CHROME };
+enum { KEY_ROOT = 0x100 };
 
 #define ROOT_OPTION \
 	{"root", KEY_ROOT, "DIR", 0, "Use the files below this folder, not this machine's", 0}
@@ -36,15 +33,13 @@ static const struct argp_option record_options[] = {DEVICE_OPTION, ROOT_OPTION, 
 
 static const struct argp_option show_options[] = {
 	ROOT_OPTION,
-	{"step", KEY_STEP, "N", 0, "Show only this step (all steps)", 0},
-	{"chrome", KEY_CHROME, "FILE", 0,
-	 "Write a file in Chrome's trace event format as well, for ui.perfetto.dev", 0},
+	TRACE_SHOW_OPTIONS,
 	{0},
 };
 
 struct tracing {
-	const char *root, *device, *file, *chrome;
-	uint64_t step;
+	const char *root, *device, *file;
+	struct showing show;
 };
 
 static error_t parse_trace_option(int key, char *arg, struct argp_state *state)
@@ -58,14 +53,6 @@ static error_t parse_trace_option(int key, char *arg, struct argp_state *state)
 	case KEY_ROOT:
 		t->root = arg;
 		return 0;
-	case KEY_CHROME:
-		t->chrome = arg;
-		return 0;
-	case KEY_STEP:
-		if (!number_read_code(arg, &t->step) && t->step)
-			return 0;
-		argp_error(state, "--step takes the number of a step, from 1, not '%s'", arg);
-		return EINVAL;
 	case ARGP_KEY_ARG:
 		if (state->arg_num) {
 			argp_error(state, "'%s' is one argument too many", arg);
@@ -74,7 +61,7 @@ static error_t parse_trace_option(int key, char *arg, struct argp_state *state)
 		t->file = arg;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return trace_show_option(key, arg, state, &t->show);
 	}
 }
 
@@ -131,16 +118,14 @@ static int write_tracing(const struct output *out, const struct tracing *t, cons
 	return err ? refuse_tracing(out, t, path, err) : CLI_OK;
 }
 
-/* The soft device runs in the program, and no driver sees it. */
+/* The soft device runs in the program, and no driver sees it: only the library does. */
 static int refuse_soft(const struct output *out, const struct tracing *t)
 {
 	if (!t->device || strncmp(t->device, "soft", 4))
 		return CLI_OK;
-	return output_fail(
-		out, CLI_UNSUPPORTED, ENOTSUP,
-		"embeng bench shows the stages of its steps, and embeng_counters() counts "
-		"them",
-		"the device %s is in software: no driver sees its commands", t->device);
+	return output_fail(out, CLI_UNSUPPORTED, ENOTSUP,
+			   "Record the program's own view: embeng trace run -- PROGRAM",
+			   "the device %s is in software: no driver sees its commands", t->device);
 }
 
 static int emit_recording(const struct output *out, const char *words, bool recording)
@@ -207,110 +192,69 @@ static int trace_stop(int argc, char **argv)
 		    : emit_recording(&out, "stopped; embeng trace show shows the steps", false);
 }
 
-static int read_trace(const struct output *out, const struct tracing *t,
-		      struct trace_events *events, struct trace_steps *steps)
+/* Shows what the driver has recorded. */
+static int show_recorded(const struct output *out, const struct tracing *t)
 {
 	char path[PATH_BYTES], *text;
 	size_t length;
-	int err = infile_read(t->file ? t->file : trace_path(t, INSTANCE "/trace", path),
-			      TRACE_MOST, &text, &length);
+	int code, err = trace_load(trace_path(t, INSTANCE "/trace", path), &text, &length);
 
-	if (err && !t->file)
-		return err == -ENOENT ? output_fail(out, CLI_USAGE, ENOENT, "embeng trace start",
-						    "%s is not there: nothing was recorded", path)
-				      : refuse_tracing(out, t, path, -err);
+	if (err == -ENOENT)
+		return output_fail(out, CLI_USAGE, ENOENT, "embeng trace start",
+				   "%s is not there: nothing was recorded", path);
 	if (err)
-		return output_fail(out, err == -ENOENT ? CLI_USAGE : exit_of_errno(err), err, NULL,
-				   "%s: %s", t->file, strerror(-err));
-	err = trace_parse(events, text, length);
-	if (!err)
-		err = trace_steps_make(steps, events);
+		return refuse_tracing(out, t, path, -err);
+	code = trace_show_text(out, &t->show, text, length);
 	free(text);
-	return err ? output_fail(out, CLI_DEVICE, -err, NULL, "out of memory") : CLI_OK;
-}
-
-static int show_trace(const struct output *out, const struct tracing *t,
-		      const struct trace_events *events, const struct trace_steps *steps)
-{
-	struct json_object *document;
-	int err = t->chrome ? trace_chrome(t->chrome, steps, t->step) : 0;
-
-	if (err)
-		return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", t->chrome,
-				   strerror(-err));
-	if (!out->json) {
-		trace_print(steps, t->step);
-		printf("%zu events, %zu commands, %zu not finished", events->count, steps->count,
-		       steps->unfinished);
-		if (steps->strange || events->lost || events->odd)
-			printf("; %zu completions without a command, %zu events lost, %zu lines "
-			       "unreadable",
-			       steps->strange, events->lost, events->odd);
-		putchar('\n');
-		return CLI_OK;
-	}
-	document = json_document(out);
-	json_add_number(document, "events", events->count);
-	json_add_number(document, "commands", steps->count);
-	json_add_number(document, "unfinished", steps->unfinished);
-	json_add_number(document, "strange", steps->strange);
-	json_add_number(document, "lost", events->lost);
-	json_add_number(document, "unreadable", events->odd);
-	json_add_text(document, "chrome", t->chrome);
-	trace_document(document, steps, t->step);
-	return json_emit(document);
+	return code;
 }
 
 static int trace_show(int argc, char **argv)
 {
 	static const char doc[] =
-		"Show the steps of what was recorded, or of FILE, a copy of the kernel's trace.\v"
-		"Stages: wait in the ring for fences; accept, until the device has read the ids of "
-		"a\n"
-		"lookup; run; notice, until the driver saw the completion. Times are "
-		"microseconds.\n\n"
-		"Examples:\n"
+		"Show the steps of what was recorded, or of FILE: a copy of the kernel's trace, or "
+		"the\n"
+		"file that EMBENG_TRACE named.\v" TRACE_STAGES_HELP "Examples:\n"
 		"  embeng trace show --step 5\n"
 		"  embeng trace show --chrome steps.json     then open it in ui.perfetto.dev\n"
 		"  embeng trace show recorded.txt --json";
 	struct output out = {.verb = "trace", .command = "show"};
 	struct tracing t = {0};
-	struct trace_events events = {0};
-	struct trace_steps steps = {0};
 	int code = parse_tracing("[FILE]", doc, show_options, argc, argv, &out, &t);
 
-	if (!code)
-		code = read_trace(&out, &t, &events, &steps);
-	if (!code)
-		code = show_trace(&out, &t, &events, &steps);
-	trace_steps_free(&steps);
-	trace_free(&events);
-	return code;
+	if (code)
+		return code;
+	return t.file ? trace_show_file(&out, &t.show, t.file) : show_recorded(&out, &t);
 }
 
 static const struct group_command list[] = {
 	{"start", "start", "record the driver's events", trace_start},
 	{"stop", "stop", "stop recording", trace_stop},
 	{"show", "show [FILE]", "show steps with the times of their stages", trace_show},
+	{"run", "run -- PROGRAM", "have the library record a program, and show its steps",
+	 trace_run},
 };
 
 static const struct group group = {
 	.verb = "trace",
 	.list = list,
 	.count = sizeof(list) / sizeof(list[0]),
-	.column = 12,
-	.intro =
-		"Usage: embeng trace COMMAND [OPTION...]\n"
-		"Follow steps from their submission to their completion, as the driver sees them.\n"
-		"Recording needs the rights of an administrator.\n",
+	.column = 15,
+	.intro = "Usage: embeng trace COMMAND [OPTION...]\n"
+		 "Follow steps from their submission to their completion, as the driver sees them "
+		 "or,\n"
+		 "with any device, as the library does. Recording the driver's view, by start and "
+		 "stop,\n"
+		 "needs the rights of an administrator.\n",
 	.end = "\nExamples:\n"
+	       "  embeng trace run -- ./train            with any device, also in software\n"
 	       "  embeng trace start\n"
 	       "  EMBENG_PATH=validated ./train\n"
 	       "  embeng trace stop\n"
 	       "  embeng trace show --chrome steps.json\n"
 	       "  embeng trace show --help               show the options of a command\n\n"
 	       "Exit status: 0 ok, 2 usage or nothing was recorded, 3 unsupported, 4 permission,\n"
-	       "9 the driver is not loaded.\n",
+	       "9 the driver is not loaded; run has the program's, unless that is 0.\n",
 };
 
 int cmd_trace(int argc, char **argv)

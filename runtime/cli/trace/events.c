@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "../../text/number.h"
+#include "../decode/line.h"
 
 #define MARK ": embeng_"
 #define WORD 64
-#define NS_DIGITS 9
 
 static const struct {
 	const char *name;
@@ -48,29 +48,6 @@ static uint64_t *find_event_field(struct trace_event *e, const char *name)
 			return fields[i].value;
 	}
 	return NULL;
-}
-
-/* Reads "12.345678", which ends at @end, in nanoseconds. Return: 0 or a negative errno. */
-static int read_event_time(const char *line, const char *end, uint64_t *ns)
-{
-	const char *point, *begin = end;
-	uint64_t seconds, part;
-	size_t digits;
-
-	while (begin > line && (begin[-1] == '.' || (begin[-1] >= '0' && begin[-1] <= '9')))
-		begin--;
-	point = memchr(begin, '.', (size_t)(end - begin));
-	if (!point || point == begin)
-		return -EINVAL;
-	digits = (size_t)(end - point - 1);
-	if (!digits || digits > NS_DIGITS ||
-	    number_read(begin, (size_t)(point - begin), 10, &seconds) ||
-	    number_read(point + 1, digits, 10, &part) || seconds > UINT64_MAX / 2000000000)
-		return -EINVAL;
-	for (; digits < NS_DIGITS; digits++)
-		part *= 10;
-	*ns = seconds * 1000000000 + part;
-	return 0;
 }
 
 /* The last MARK of a line. */
@@ -132,7 +109,7 @@ static int read_event(struct trace_event *e, const char *line, const char *end)
 		if (!strcmp(kinds[i].name, name))
 			e->kind = kinds[i].kind;
 	}
-	if (read_event_time(line, mark, &e->time_ns))
+	if (!line_time(line, mark, &e->time_ns))
 		return -EINVAL;
 	if (e->kind == TRACE_OTHER)
 		return 0;

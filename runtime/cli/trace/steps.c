@@ -3,10 +3,10 @@
  * Follows each command through the events of a trace. A command is known by its context, its queue
  * and its index there, and belongs to the step of its context that it names.
  *
- * The device writes into a completion when it was done, by a clock of its own. The driver sees a
- * completion some time later. The smallest such distance in the trace is taken as the distance of the
- * clocks, so that the fastest notice counts as none; every other time of the device is bounded by
- * what the driver has seen before and after it.
+ * The device writes into a completion when it was done, by a clock of its own. The driver, or the
+ * library, sees a completion some time later. The smallest such distance of a context is taken as the
+ * distance of the clocks, so that the fastest notice counts as none; every other time of the device is
+ * bounded by what was seen before and after it. Contexts may be on devices with different clocks.
  */
 #include "steps.h"
 
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../decode/words.h"
 #include "embeng_engine.h"
 
 /* Older commands than this many are done, and are not looked for: a file may be anybody's. */
@@ -23,30 +24,20 @@ const char *const trace_stage_names[TRACE_STAGES] = {"wait", "accept", "run", "n
 
 const char *trace_opcode_name(uint64_t opcode, char text[32])
 {
-	static const char *const names[] = {
-#define ROW(name, value, kinds, flags, words) [value] = #name,
-		EMBENG_OPCODE_TABLE(ROW)
-#undef ROW
-	};
+	const char *word = word_opcode(opcode);
 
-	if (opcode < sizeof(names) / sizeof(names[0]) && names[opcode])
-		return names[opcode];
-	snprintf(text, 32, "opcode %llu", (unsigned long long)opcode);
-	return text;
+	if (!word)
+		snprintf(text, 32, "opcode %llu", (unsigned long long)opcode);
+	return word ? word : text;
 }
 
 const char *trace_status_name(uint64_t status, char text[32])
 {
-	static const char *const names[] = {
-#define ROW(name, value, ...) [value] = #name,
-		EMBENG_STATUS_TABLE(ROW)
-#undef ROW
-	};
+	const char *word = word_status(status);
 
-	if (status < sizeof(names) / sizeof(names[0]) && names[status])
-		return names[status];
-	snprintf(text, 32, "status %llu", (unsigned long long)status);
-	return text;
+	if (!word)
+		snprintf(text, 32, "status %llu", (unsigned long long)status);
+	return word ? word : text;
 }
 
 static struct trace_command *find_traced(struct trace_steps *s, const struct trace_event *e,
@@ -99,6 +90,7 @@ static void note_completion(struct trace_steps *s, const struct trace_event *e)
 	}
 	if (e->flags & EMBENG_CQE_ACCEPTED) {
 		c->accepted = true;
+		c->accepted_seen = e->time_ns;
 		c->accepted_device_ns = e->device_ns;
 		return;
 	}
@@ -108,17 +100,26 @@ static void note_completion(struct trace_steps *s, const struct trace_event *e)
 	c->done_device_ns = e->device_ns;
 }
 
+static void note_clock_distance(uint64_t seen, uint64_t device_ns, int64_t *least)
+{
+	int64_t distance = (int64_t)(seen - device_ns);
+
+	if (device_ns && distance < *least)
+		*least = distance;
+}
+
 /* Trace time less device time, of the completion that was noticed fastest. */
-static int64_t find_clock_distance(const struct trace_events *events)
+static int64_t find_clock_distance(const struct trace_command *list, size_t count)
 {
 	int64_t least = INT64_MAX;
 
-	for (size_t i = 0; i < events->count; i++) {
-		const struct trace_event *e = &events->list[i];
-		int64_t distance = (int64_t)(e->time_ns - e->device_ns);
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_command *c = &list[i];
 
-		if (e->kind == TRACE_COMPLETE && e->device_ns && distance < least)
-			least = distance;
+		if (c->accepted)
+			note_clock_distance(c->accepted_seen, c->accepted_device_ns, &least);
+		if (c->done)
+			note_clock_distance(c->seen, c->done_device_ns, &least);
 	}
 	return least;
 }
@@ -167,10 +168,27 @@ static int order_commands(const void *left, const void *right)
 	return 0;
 }
 
+static size_t count_of_context(const struct trace_steps *s, size_t first)
+{
+	size_t count = 0;
+
+	while (first + count < s->count && s->list[first + count].context == s->list[first].context)
+		count++;
+	return count;
+}
+
+static void measure_context(struct trace_command *list, size_t count)
+{
+	int64_t distance = find_clock_distance(list, count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].done)
+			measure_stages(&list[i], distance);
+	}
+}
+
 int trace_steps_make(struct trace_steps *s, const struct trace_events *events)
 {
-	int64_t distance = find_clock_distance(events);
-
 	*s = (struct trace_steps){.list = calloc(events->count + 1, sizeof(*s->list))};
 	if (!s->list)
 		return -ENOMEM;
@@ -184,13 +202,13 @@ int trace_steps_make(struct trace_steps *s, const struct trace_events *events)
 		else if (e->kind == TRACE_COMPLETE)
 			note_completion(s, e);
 	}
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->list[i].done)
-			measure_stages(&s->list[i], distance);
-		else
-			s->unfinished++;
-	}
 	qsort(s->list, s->count, sizeof(*s->list), order_commands);
+	for (size_t i = 0, count; i < s->count; i += count) {
+		count = count_of_context(s, i);
+		measure_context(&s->list[i], count);
+	}
+	for (size_t i = 0; i < s->count; i++)
+		s->unfinished += !s->list[i].done;
 	return 0;
 }
 

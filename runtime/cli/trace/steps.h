@@ -11,7 +11,7 @@ enum trace_stage {
 	TRACE_WAIT,   /* in the ring, until the doorbell: the command waits for fences */
 	TRACE_ACCEPT, /* LOOKUP: until the device has read the ids */
 	TRACE_RUN,    /* until the device is done */
-	TRACE_NOTICE, /* until the driver saw the completion */
+	TRACE_NOTICE, /* until the driver or the library saw the completion */
 	TRACE_STAGES,
 };
 
@@ -20,14 +20,14 @@ extern const char *const trace_stage_names[TRACE_STAGES];
 /**
  * struct trace_command - a command from its submission to its completion
  * @step: step that it belongs to, or 0
- * @submitted, @seen: when it was written to the ring, and when the driver saw that it was done
+ * @submitted, @seen: when it was written to the ring, and when it was seen to be done
  * @stage_ns: length of each stage; they add up to @seen - @submitted
  * @accepted: it has the stage TRACE_ACCEPT
  * @done: false if it is not finished in the trace, or began before it
  */
 struct trace_command {
 	uint64_t context, queue, queue_kind, index, opcode, cookie, step, status;
-	uint64_t submitted, doorbell, seen, accepted_device_ns, done_device_ns;
+	uint64_t submitted, doorbell, accepted_seen, seen, accepted_device_ns, done_device_ns;
 	uint64_t stage_ns[TRACE_STAGES];
 	bool accepted, done;
 };

@@ -152,16 +152,6 @@ static error_t parse_vm_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Return: place of the "--", or @argc. */
-static int find_command(int argc, char **argv)
-{
-	int at = 1;
-
-	while (at < argc && strcmp(argv[at], "--"))
-		at++;
-	return at;
-}
-
 /* The installed script, below the folder of an installation that is not in its place yet. */
 static int name_script(char **path)
 {
@@ -284,11 +274,7 @@ int cmd_vm(int argc, char **argv)
 					 .doc = doc};
 	struct output out = {.verb = "vm"};
 	struct vm_call call = {0};
-	int at = find_command(argc, argv), code;
-	char *first = argv[at];
+	int at, code = command_parse_before(&argp, argc, argv, &out, &call, &at);
 
-	argv[at] = NULL;
-	code = command_parse(&argp, at, argv, &out, &call);
-	argv[at] = first;
 	return code ? code : start_run(&out, &call, argv + at, argc - at);
 }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define ENTRY_BYTES 64
 
 /* Stands in the table for a command that nobody waits for. */
@@ -75,10 +77,19 @@ static void push_entry(struct ring *ring, const void *entry, uint64_t cookie,
 	embeng_doorbell_tail(&ring->queue.doorbell->sq_tail, ring->sq_tail);
 }
 
+/* A command is in the ring since @begun, and is the newest there. */
+static void trace_command(const struct ring *ring, const struct embeng_cmd *entry, uint64_t begun)
+{
+	const struct tracer_queue queue = {ring->queue.number, ring->kind};
+
+	if (ring->tracer)
+		tracer_note_command(ring->tracer, &queue, ring->sq_tail - 1, entry, begun);
+}
+
 int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *request)
 {
 	struct device *validator = ring->queue.validator;
-	uint64_t cookie;
+	uint64_t cookie, begun = ring->tracer ? now_ns() : 0;
 	int ret = free_cookie(ring, &cookie);
 
 	if (ret)
@@ -86,27 +97,34 @@ int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *req
 	entry->cookie = cookie;
 	if (!validator) {
 		push_entry(ring, entry, cookie, request);
-		return 0;
-	}
-	ret = validator->ops->queue_submit(validator, ring->queue.number, entry, ring->cq_head,
-					   request->fences);
-	if (!ret)
+	} else {
+		ret = validator->ops->queue_submit(validator, ring->queue.number, entry,
+						   ring->cq_head, request->fences);
+		if (ret)
+			return ret;
 		note_request(ring, cookie, request);
-	return ret;
+	}
+	trace_command(ring, entry, begun);
+	return 0;
 }
 
 int ring_load(struct ring *ring, const struct model_blob *blob, struct request *request)
 {
 	struct device *validator = ring->queue.validator;
+	struct embeng_cmd entry = {.opcode = EMBENG_OP_MODEL_LOAD, .flags = blob->flags};
 	uint64_t cookie;
+	uint64_t begun = ring->tracer ? now_ns() : 0;
 	int ret = free_cookie(ring, &cookie);
 
 	if (ret)
 		return ret;
 	ret = validator->ops->queue_load(validator, ring->queue.number, blob, cookie);
-	if (!ret)
-		note_request(ring, cookie, request);
-	return ret;
+	if (ret)
+		return ret;
+	entry.cookie = cookie;
+	note_request(ring, cookie, request);
+	trace_command(ring, &entry, begun);
+	return 0;
 }
 
 int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request)
@@ -154,6 +172,13 @@ static void take_completion(struct ring *ring, const struct embeng_cqe *cqe)
 		request->complete(request, request->arg);
 }
 
+static void trace_completion(const struct ring *ring, const struct embeng_cqe *cqe)
+{
+	const struct tracer_queue queue = {ring->queue.number, ring->kind};
+
+	tracer_note_completion(ring->tracer, &queue, cqe);
+}
+
 bool ring_reap(struct ring *ring)
 {
 	const struct embeng_queue_layout *layout = &ring->queue.layout;
@@ -170,6 +195,8 @@ bool ring_reap(struct ring *ring)
 		memcpy(&cqe, ring->queue.ring + layout->cq + (uint64_t)at * ENTRY_BYTES,
 		       sizeof(cqe));
 		ring->cq_head++;
+		if (ring->tracer)
+			trace_completion(ring, &cqe);
 		take_completion(ring, &cqe);
 	}
 	if (any && ring->queue.doorbell)

@@ -7,6 +7,7 @@
 #define EMBENG_RING_H
 
 #include "device.h"
+#include "tracer.h"
 
 /* A command from submission to its last completion. */
 struct request {
@@ -26,6 +27,8 @@ struct ring {
 	struct request **requests; /* [sq_entries], by cookie */
 	bool strayed;		   /* a completion came that belongs to no command */
 	uint64_t stray;		   /* cookie of the first such completion */
+	struct tracer *tracer;	   /* notes commands and completions, or NULL */
+	enum embeng_queue_kind kind;
 };
 
 int ring_open(struct ring *ring, const struct device_queue *queue);

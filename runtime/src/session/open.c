@@ -40,6 +40,10 @@ static void destroy_handle(struct embeng *e)
 		session_stop(e);
 		e->device->ops->close(e->device);
 	}
+	if (tracer_close(e->tracer))
+		log_say(&e->log, EMBENG_LOG_WARNING,
+			"the record of commands could not be written to the file that EMBENG_TRACE "
+			"names");
 	session_free_models(e);
 	log_end(&e->log);
 	pthread_mutex_destroy(&e->grid);
@@ -79,6 +83,7 @@ static int start_handle(struct embeng *e, const struct origin *from,
 	e->replica_count = e->model->engine.replicas;
 	e->shared = !from->options;
 	ret = open_origin(e, from);
+	ret = ret ? ret : tracer_open(e->device->info.name, &e->tracer);
 	ret = ret ? ret : session_start(e);
 	return ret ? ret : session_load(e, e->shared);
 }

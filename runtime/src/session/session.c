@@ -51,6 +51,8 @@ static int open_ring(struct embeng *e, struct ring *ring, enum embeng_queue_kind
 		e->device->ops->queue_destroy(e->device, &queue);
 		return fail(-ENOMEM, "no memory for a queue");
 	}
+	ring->kind = kind;
+	ring->tracer = e->tracer;
 	e->rings[e->ring_count++] = ring;
 	return 0;
 }

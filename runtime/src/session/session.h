@@ -114,6 +114,7 @@ struct embeng {
 	char failed_text[EMBENG_ERROR_TEXT];
 	struct embeng_counter_values counters;
 	struct log log;		 /* has its own lock */
+	struct tracer *tracer;	 /* constant, with its own lock; NULL: nothing is recorded */
 	pthread_mutex_t saves;	 /* one snapshot at a time; taken before e->rows */
 	pthread_mutex_t rows;	 /* one row transfer at a time; taken before e->lock */
 	struct region staging;	 /* its memory */

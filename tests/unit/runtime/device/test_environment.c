@@ -11,6 +11,7 @@
 
 #include "host/tune_file.h"
 #include "device/name.h"
+#include "device/tracer.h"
 #include "suite.h"
 
 static bool more_rights;
@@ -30,6 +31,7 @@ static void set_all(void)
 	setenv("EMBENG_PREFETCH", "7", 1);
 	setenv("EMBENG_PATH", "validated", 1);
 	setenv("EMBENG_TUNE", "/tmp/evil.json", 1);
+	setenv("EMBENG_TRACE", "/tmp/evil.trace", 1);
 	setenv("XDG_CONFIG_HOME", "/tmp/evil", 1);
 	setenv("HOME", "/tmp/evil", 1);
 }
@@ -57,6 +59,7 @@ END_TEST
 START_TEST(a_caller_with_fewer_rights_names_nothing)
 {
 	char path[TUNE_PATH];
+	struct tracer *tracer;
 	struct name name;
 
 	more_rights = true;
@@ -70,6 +73,8 @@ START_TEST(a_caller_with_fewer_rights_names_nothing)
 	ck_assert_ptr_null(name_kernel());
 	ck_assert_ptr_null(tune_named_path());
 	ck_assert(!tune_user_path(path));
+	ck_assert_int_eq(tracer_open("soft", &tracer), 0);
+	ck_assert_ptr_null(tracer);
 }
 END_TEST
 
