@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The calls of a group: opening, closing and exchanges. They only hand work to the service thread
+ * and wait for it.
+ *
+ * A group lives from embeng_group_open() to embeng_group_close(), which no other call may overlap.
+ * Its lock is not held while a program's thread waits.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/fork.h"
+#include "group.h"
+
+#define DEADLINE_NS (300ull * 1000000000u)
+#define PIECE_LEAST 4096u
+
+/* Gives a sentence to a caller that wants it. */
+static int give_group_error(int ret, struct embeng_error *error)
+{
+	if (ret && error)
+		embeng_last_error(error);
+	return ret;
+}
+
+static int check_transport(const struct embeng_transport *from, struct embeng_transport *t)
+{
+	int ret = config_take(t, from, sizeof(*t), "embeng_transport");
+
+	if (ret)
+		return ret;
+	if (!t->post || !t->test || !t->drop || !t->close || !t->wait != !t->wake)
+		return fail(-EINVAL,
+			    "embeng_group_open: the transport lacks a function; post, "
+			    "test, drop and close must be there, wait and wake both or none");
+	if (!t->ranks || t->ranks > EMBENG_GROUP_RANKS_MOST || t->rank >= t->ranks)
+		return fail(-ERANGE,
+			    "embeng_group_open: rank %" PRIu32 " of %" PRIu32
+			    " is not possible; a group has 1 to %d ranks, counted from 0",
+			    t->rank, t->ranks, EMBENG_GROUP_RANKS_MOST);
+	t->name[sizeof(t->name) - 1] = '\0';
+	return 0;
+}
+
+static int take_options(const struct embeng_group_options *from, struct embeng_group *g)
+{
+	struct embeng_group_options o = EMBENG_INIT(embeng_group_options);
+	int ret = from ? config_take(&o, from, sizeof(o), "embeng_group_options") : 0;
+
+	if (ret)
+		return ret;
+	g->deadline_ns = o.deadline_ns ? o.deadline_ns : DEADLINE_NS;
+	g->piece_bytes = o.piece_bytes ? o.piece_bytes : GROUP_PIECE_MOST;
+	if (g->piece_bytes < PIECE_LEAST || g->piece_bytes > GROUP_PIECE_MOST)
+		return fail(-ERANGE,
+			    "embeng_group_open: piece_bytes %" PRIu64 " must be %u to %llu",
+			    g->piece_bytes, PIECE_LEAST, GROUP_PIECE_MOST);
+	return 0;
+}
+
+static void init_locks(struct embeng_group *g)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->changed, &monotonic);
+	pthread_cond_init(&g->work, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
+static void free_group(struct embeng_group *g)
+{
+	pthread_mutex_destroy(&g->lock);
+	pthread_cond_destroy(&g->changed);
+	pthread_cond_destroy(&g->work);
+	free(g->names);
+	free(g->controls);
+	free(g);
+}
+
+static int make_group(const struct embeng_transport *t, const struct embeng_group_options *options,
+		      struct embeng_group **out)
+{
+	struct embeng_group *g = calloc(1, sizeof(*g));
+	int ret;
+
+	if (!g)
+		return fail(-ENOMEM, "embeng_group_open: there is no memory for a group");
+	init_locks(g);
+	g->transport = *t;
+	g->rank = t->rank;
+	g->ranks = t->ranks;
+	g->generation = fork_generation();
+	g->names = calloc(t->ranks, sizeof(*g->names));
+	g->controls = calloc(t->ranks, sizeof(*g->controls));
+	ret = take_options(options, g);
+	if (!ret && (!g->names || !g->controls))
+		ret = fail(-ENOMEM, "embeng_group_open: there is no memory for %" PRIu32 " ranks",
+			   t->ranks);
+	if (ret)
+		free_group(g);
+	else
+		*out = g;
+	return ret;
+}
+
+/* The thread takes no signals: they are the program's. */
+static int start_service(struct embeng_group *g)
+{
+	sigset_t all, before;
+	int ret = trial_listen(g);
+
+	if (!ret) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		ret = -pthread_create(&g->service, NULL, service_run, g);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (ret)
+			fail(ret, "embeng_group_open: a thread cannot be started");
+	}
+	if (ret)
+		trial_clear(g);
+	return ret;
+}
+
+static void stop_service(struct embeng_group *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->stop = true;
+	pthread_cond_signal(&g->work);
+	pthread_mutex_unlock(&g->lock);
+	if (g->transport.wake)
+		g->transport.wake(g->transport.self);
+	pthread_join(g->service, NULL);
+}
+
+/* The first exchange: all ranks are there, and know each other's name. */
+static int say_hello(struct embeng_group *g)
+{
+	struct embeng_bytes *bytes = calloc(2 * (size_t)g->ranks, sizeof(*bytes));
+	struct embeng_exchange x = EMBENG_INIT(embeng_exchange, .phase = "hello", .send = bytes);
+	int ret = bytes ? 0 : fail(-ENOMEM, "embeng_group_open: there is no memory for names");
+
+	for (uint32_t rank = 0; !ret && rank < g->ranks; rank++)
+		bytes[rank] = (struct embeng_bytes){g->transport.name, strlen(g->transport.name)};
+	ret = ret ? ret : embeng_group_exchange(g, &x, bytes + g->ranks, NULL);
+	pthread_mutex_lock(&g->lock);
+	for (uint32_t rank = 0; !ret && rank < g->ranks; rank++) {
+		const struct embeng_bytes *name = &bytes[g->ranks + rank];
+
+		memcpy(g->names[rank], name->data,
+		       name->bytes < EMBENG_HOST_TEXT ? name->bytes : EMBENG_HOST_TEXT - 1);
+	}
+	pthread_mutex_unlock(&g->lock);
+	free(bytes);
+	return ret;
+}
+
+int embeng_group_open(const struct embeng_transport *transport,
+		      const struct embeng_group_options *options, struct embeng_group **out,
+		      struct embeng_error *error)
+{
+	struct embeng_transport t;
+	struct embeng_group *g;
+	int ret = check_transport(transport, &t);
+
+	if (ret)
+		return give_group_error(ret, error);
+	ret = out ? make_group(&t, options, &g) : fail(-EINVAL, "embeng_group_open: out is NULL");
+	if (!ret) {
+		ret = start_service(g);
+		if (!ret) {
+			ret = say_hello(g);
+			if (ret)
+				stop_service(g);
+		}
+		if (ret)
+			free_group(g);
+	}
+	if (ret)
+		t.close(t.self);
+	else
+		*out = g;
+	return give_group_error(ret, error);
+}
+
+void embeng_group_close(struct embeng_group *g)
+{
+	if (!g || g->generation != fork_generation())
+		return;
+	stop_service(g);
+	g->transport.close(g->transport.self);
+	free_group(g);
+}
+
+uint32_t embeng_group_rank(const struct embeng_group *g)
+{
+	return g->rank;
+}
+
+uint32_t embeng_group_ranks(const struct embeng_group *g)
+{
+	return g->ranks;
+}
+
+const char *embeng_group_host(const struct embeng_group *g, uint32_t rank)
+{
+	return rank < g->ranks ? g->names[rank] : "";
+}
+
+static int check_exchange(const struct embeng_exchange *from, struct embeng_exchange *x)
+{
+	int ret = config_take(x, from, sizeof(*x), "embeng_exchange");
+
+	if (ret)
+		return ret;
+	if (!x->phase || !*x->phase || strlen(x->phase) >= EMBENG_PHASE_TEXT)
+		return fail(-EINVAL, "embeng_group_begin: the phase needs a name of 1 to %d bytes",
+			    EMBENG_PHASE_TEXT - 1);
+	if (x->channel >= EMBENG_GROUP_CHANNELS)
+		return fail(-ERANGE, "embeng_group_begin: channel %" PRIu32 " must be below %d",
+			    x->channel, EMBENG_GROUP_CHANNELS);
+	if (x->status > 0 || (x->status && !x->text))
+		return fail(-EINVAL,
+			    "embeng_group_begin: status %d must be 0, or a negative errno "
+			    "with a text",
+			    x->status);
+	return 0;
+}
+
+static int refuse_dead_group(const struct embeng_group *g)
+{
+	if (g->dead)
+		return fail(-ESHUTDOWN, "the group of hosts is dead since: %.480s", g->cause);
+	return 0;
+}
+
+int embeng_group_begin(struct embeng_group *g, const struct embeng_exchange *from,
+		       struct embeng_error *error)
+{
+	struct embeng_exchange x;
+	struct flight *f;
+	int ret = g ? check_exchange(from, &x) : fail(-EINVAL, "embeng_group_begin: g is NULL");
+
+	if (!ret && g->generation != fork_generation())
+		ret = fail(-ENOTSUP, "embeng_group_begin: the group is that of the parent process");
+	if (ret)
+		return give_group_error(ret, error);
+	pthread_mutex_lock(&g->lock);
+	f = &g->flights[x.channel];
+	ret = refuse_dead_group(g);
+	if (!ret && f->state != FLIGHT_IDLE)
+		ret = fail(-EBUSY,
+			   "embeng_group_begin: channel %" PRIu32
+			   " has an exchange, %s of step %" PRIu64
+			   "; call embeng_group_end() first",
+			   x.channel, f->header.phase, f->header.step);
+	ret = ret ? ret : flight_load(g, f, &x);
+	pthread_cond_signal(&g->work);
+	pthread_mutex_unlock(&g->lock);
+	if (!ret && g->transport.wake)
+		g->transport.wake(g->transport.self);
+	return give_group_error(ret, error);
+}
+
+/* Takes the result of an exchange that has ended. */
+static int take_flight(const struct embeng_group *g, struct flight *f,
+		       struct embeng_bytes *received)
+{
+	f->state = FLIGHT_IDLE;
+	f->serial++;
+	if (f->code)
+		return fail(f->code, "%s", f->text);
+	for (uint32_t rank = 0; received && rank < g->ranks; rank++)
+		received[rank] = rank == g->rank
+					 ? f->own
+					 : (struct embeng_bytes){f->peers[rank].body,
+								 f->peers[rank].header.bytes};
+	return 0;
+}
+
+int embeng_group_end(struct embeng_group *g, uint32_t channel, struct embeng_bytes *received,
+		     struct embeng_error *error)
+{
+	struct flight *f;
+	int ret;
+
+	if (!g || channel >= EMBENG_GROUP_CHANNELS)
+		return give_group_error(
+			fail(-EINVAL,
+			     "embeng_group_end: a group and a channel below %d must be "
+			     "given",
+			     EMBENG_GROUP_CHANNELS),
+			error);
+	if (g->generation != fork_generation())
+		return give_group_error(fail(-ENOTSUP,
+					     "embeng_group_end: the group is that of the parent "
+					     "process"),
+					error);
+	f = &g->flights[channel];
+	pthread_mutex_lock(&g->lock);
+	if (f->state == FLIGHT_IDLE) {
+		ret = refuse_dead_group(g);
+		ret = ret ? ret
+			  : fail(-EINVAL,
+				 "embeng_group_end: channel %" PRIu32 " has no exchange; "
+				 "call embeng_group_begin() first",
+				 channel);
+	} else {
+		while (f->state != FLIGHT_DONE)
+			pthread_cond_wait(&g->changed, &g->lock);
+		ret = take_flight(g, f, received);
+	}
+	pthread_mutex_unlock(&g->lock);
+	return give_group_error(ret, error);
+}
+
+int embeng_group_exchange(struct embeng_group *g, const struct embeng_exchange *x,
+			  struct embeng_bytes *received, struct embeng_error *error)
+{
+	int ret = embeng_group_begin(g, x, error);
+
+	return ret ? ret : embeng_group_end(g, x->channel, received, error);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Parcels: messages that are posted together, with the memory that they touch. They are a file
+ * because that memory has one rule: the transport may touch it until the parcel is dropped, and if
+ * the transport cannot promise to stop, it is never freed.
+ *
+ * Only the service thread calls, but for parcel_new().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "group.h"
+
+struct parcel *parcel_new(size_t count, size_t bytes, void **room)
+{
+	const size_t head = sizeof(struct parcel) + count * sizeof(struct embeng_message);
+	struct parcel *p = malloc(head + bytes);
+
+	if (!p) {
+		fail(-ENOMEM, "there is no memory for %zu messages of a group", count);
+		return NULL;
+	}
+	memset(p, 0, head);
+	p->messages = (struct embeng_message *)(p + 1);
+	p->count = count;
+	if (room)
+		*room = (char *)p + head;
+	return p;
+}
+
+int parcel_post(struct embeng_group *g, struct parcel *p)
+{
+	int ret = p->count ? g->transport.post(g->transport.self, p->messages, p->count, &p->op)
+			   : 0;
+
+	if (ret)
+		p->op = NULL;
+	return ret ? fail(ret, "the transport cannot begin a message") : 0;
+}
+
+int parcel_test(struct embeng_group *g, struct parcel *p)
+{
+	char who[GROUP_HOST_WORDS];
+	int ret = p->op ? g->transport.test(g->transport.self, p->op) : 0;
+
+	if (ret)
+		return fail(ret, "the transport cannot move messages on");
+	for (size_t i = 0; i < p->count; i++) {
+		const struct embeng_message *m = &p->messages[i];
+
+		if (m->done && m->error)
+			return fail(m->error, "the transport %s %s",
+				    m->receive ? "got no message from" : "brought no message to",
+				    host_words(g, m->peer, who));
+	}
+	return 0;
+}
+
+bool parcel_done(const struct parcel *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (!p->messages[i].done)
+			return false;
+	}
+	return true;
+}
+
+void parcel_drop(struct embeng_group *g, struct parcel **at)
+{
+	struct parcel *p = *at;
+
+	*at = NULL;
+	if (p && !(p->op && g->transport.drop(g->transport.self, p->op) == -EBUSY))
+		free(p);
+}
+
+void parcel_finish(struct embeng_group *g, struct parcel *p)
+{
+	if (p && p->op)
+		g->transport.drop(g->transport.self, p->op);
+	if (p)
+		p->op = NULL;
+}
