@@ -27,6 +27,7 @@ runtime/examples/*.c
 runtime/json/*.c
 runtime/text/*.c
 runtime/src/**/*.c
+runtime/mpi/*.c
 """.split()
 BRIEF = ["tests/**/*.c"]
 

@@ -29,6 +29,7 @@ BINARIES = (
      ["runtime/src/**/*.c", "runtime/json/*.c", "engine/**/*.c"]),
     ("libembeng.so", ["runtime/src/**/*.c", "runtime/json/*.c", "runtime/text/*.c",
                       "engine/**/*.c"], []),
+    ("libembeng-openmpi.so", ["runtime/mpi/*.c"], []),
     ("embeng._core", ["runtime/python/core/*.c"], []),
     ("mkimage", ["firmware-loader/*.c"], ["engine/hash/sha256.c", "engine/kernels/optimizers.c"]),
 )

@@ -62,6 +62,7 @@ struct embeng_message {
  * @wait: NULL, or waits until a message may have moved, @wake was called, or @ns have passed.
  *	A group tests every few microseconds, and later every millisecond, where it is NULL
  * @wake: ends @wait, from any thread; NULL if and only if @wait is
+ * @abort: NULL, or told that the group has failed: a rank may be gone, and @close waits for none
  * @close: frees @self; no other function is called after it
  *
  * All functions but @wake are called by one thread of the group. A message of more than 1 GiB is
@@ -77,8 +78,28 @@ struct embeng_transport {
 	int (*drop)(void *self, void *op);
 	void (*wait)(void *self, uint64_t ns);
 	void (*wake)(void *self);
+	void (*abort)(void *self);
 	void (*close)(void *self);
 };
+
+/**
+ * embeng_group_transport() - load a plug-in that carries messages
+ * @name: "openmpi" or "mpich", or "mpi": the one whose launcher started this process, or that is
+ *	loaded already, or else the first that is installed
+ * @out: the transport of this process, for embeng_group_open()
+ * @error: NULL, or where the sentence goes
+ *
+ * A plug-in is libembeng-NAME.so.0, and uses that MPI's MPI_COMM_WORLD. If nobody has initialised
+ * MPI, the plug-in does, and finalizes it when the process exits. A program that has initialised MPI
+ * must have asked for MPI_THREAD_MULTIPLE, since a group's thread calls MPI beside it; it finalizes
+ * MPI after its groups are closed. Without a launcher there is one rank.
+ *
+ * Return: 0; -EINVAL; -ENOENT (no such name); -ENOTSUP (not installed, or too few threads);
+ * -EPROTO (this process was started as one of several, by a launcher that this MPI does not
+ * know); -ESHUTDOWN (MPI was finalized); -EIO (MPI failed).
+ */
+EMBENG_API int embeng_group_transport(const char *name, struct embeng_transport *out,
+				      struct embeng_error *error);
 
 /**
  * embeng_group_threads() - make transports between the threads of this process

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Groups of hosts over Open MPI and MPICH: bytes, faults, launchers, communicators of a program.
+# usage: mpi.sh FOLDER HOSTS MPI [OWN]: the plug-ins' folder, two programs; MPI is openmpi or mpich
+set -u
+
+export LD_LIBRARY_PATH="$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+hosts=$2
+mpi=$3
+own=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+number=0
+failed=0
+
+# launch MPI RANKS COMMAND...: what it printed is in $out. A launcher that hangs is killed.
+launch() {
+	launcher=$1
+	ranks=$2
+	shift 2
+	case $launcher in
+	openmpi) set -- mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 $more -n "$ranks" "$@" ;;
+	mpich) set -- mpirun.mpich $more -n "$ranks" "$@" ;;
+	esac
+	timeout -k 5 60 "$@" >"$out" 2>"$scratch/err" </dev/null
+}
+
+# says NAME COUNT PATTERN: so many lines of the output match
+says() {
+	number=$((number + 1))
+	found=$(grep -cE -- "$3" "$out")
+	if [ "$found" -eq "$2" ]; then
+		echo "ok $number - $mpi: $1"
+	else
+		failed=1
+		echo "not ok $number - $mpi: $1"
+		echo "# $found lines of these match, and not $2: $3"
+		sed 's/^/# /' "$out" "$scratch/err"
+	fi
+}
+
+more=
+for ranks in 1 2 4; do
+	launch "$mpi" "$ranks" "$hosts" "$mpi" 12
+	says "all bytes of $ranks ranks" "$ranks" "rank [0-9] of $ranks: all bytes are right"
+done
+launch "$mpi" 2 "$hosts" mpi 3
+says "the launcher tells which MPI it is" 2 "of 2: all bytes are right"
+"$hosts" "$mpi" 3 >"$out" 2>"$scratch/err"
+says "one rank without a launcher" 1 "rank 0 of 1: all bytes are right"
+
+other=openmpi
+[ "$mpi" = openmpi ] && other=mpich
+if command -v mpirun.$other >/dev/null; then
+	launch $other 2 "$hosts" "$mpi" 3
+	says "the other MPI's launcher is refused" 2 \
+		"-71 after .*: this process was started as one of 2 by .*mpirun.* sees 1 rank"
+fi
+
+launch "$mpi" 4 "$hosts" "$mpi" 6 slow 2 3
+says "a slow rank is no failure" 4 "all bytes are right"
+launch "$mpi" 4 "$hosts" "$mpi" 6 skip 2 3
+says "a skipped step is named" 4 "-71 after [0-3]\.. s: step [34], rows: .*at step 4, rows; .*at step 3, rows"
+launch "$mpi" 4 "$hosts" "$mpi" 6 leave 2 3
+says "a host that leaves is named" 3 "-112 after [0-3]\.. s: step 3, rows: host 2 \(.*\) has left"
+
+# mpirun of Open MPI is told not to end the job at the first death. MPICH's ends itself and the job.
+if [ "$mpi" = openmpi ]; then
+	more=--continuous
+	launch "$mpi" 4 "$hosts" "$mpi" 6 kill 2 3
+	says "a killed rank is named in time" 3 \
+		"-(62 after 3\.[0-9]|112 after [0-3]\..) s: step 3, rows: .*host 2( |$)"
+else
+	more=-disable-auto-cleanup
+	launch "$mpi" 4 "$hosts" "$mpi" 6 kill 2 3
+	echo "status $?" >>"$out"
+	says "the launcher ends when a rank is killed" 1 "^status ([1-9]|[1-9][0-9]|13[0-9])$"
+	says "no rank says that all is right after a kill" 0 "all bytes are right"
+fi
+launch "$mpi" 4 timeout -s KILL 12 "$hosts" "$mpi" 6 stop 1 3
+says "a stopped rank is named in time" 3 \
+	"-62 after 3\.[0-9] s: step 3, rows: host 1 \(.*\) sent nothing for 3.0 s; hosts 0, 2, 3 did"
+
+more=
+launch "$mpi" 4 "$own" 3
+says "communicators of the program, even ranks" 2 "rank [02] of 4: all 30, half 12, own 100[13]$"
+says "communicators of the program, odd ranks" 2 "rank [13] of 4: all 30, half 18, own 100[02]$"
+launch "$mpi" 2 "$own" 1
+says "a level of threads that does not do is named" 2 \
+	"-95: .* was initialised with MPI_THREAD_(SINGLE|FUNNELED); .*MPI_THREAD_MULTIPLE"
+echo "1..$number"
+exit $failed
