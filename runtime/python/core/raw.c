@@ -34,6 +34,7 @@ struct raw_use {
 	const struct raw_feature *features;
 	size_t count;
 	struct embeng_gradients gradients;
+	struct embeng_gradient_norms norms;
 	struct embeng_error *error;
 };
 
@@ -313,6 +314,26 @@ int raw_weight_gradients(int64_t engine, const struct raw_feature *features, siz
 	struct raw_use use = {.features = features, .count = count, .error = error};
 
 	return run_raw(engine, &use, EMBENG_INFERENCE, 0, call_weight_gradients);
+}
+
+static int call_gradient_norm(struct raw_use *use, int64_t timeout_ns)
+{
+	const struct embeng_gradients *gradients = &use->gradients;
+
+	(void)timeout_ns;
+	point_at_gradients(use);
+	use->norms.size = sizeof(use->norms);
+	return embeng_gradient_norm(use->open->handle, &use->batch, &gradients, 1, &use->norms);
+}
+
+int raw_gradient_norm(int64_t engine, const struct raw_feature *features, size_t count,
+		      double *norm, struct embeng_error *error)
+{
+	struct raw_use use = {.features = features, .count = count, .error = error};
+	int ret = run_raw(engine, &use, EMBENG_INFERENCE, 0, call_gradient_norm);
+
+	*norm = use.norms.norm;
+	return ret;
 }
 
 int raw_measure(int64_t engine, int feature, int64_t *dim, int64_t *sequence_length,

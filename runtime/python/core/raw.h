@@ -48,6 +48,9 @@ int raw_update(int64_t engine, const struct raw_feature *features, size_t count,
 /* Computes the gradients of the weights of ids: embeng_weight_gradients(). */
 int raw_weight_gradients(int64_t engine, const struct raw_feature *features, size_t count,
 			 struct embeng_error *error);
+/* The norm of the gradients of the tables' rows: embeng_gradient_norm(). */
+int raw_gradient_norm(int64_t engine, const struct raw_feature *features, size_t count,
+		      double *norm, struct embeng_error *error);
 /* Columns of a feature's rows, and rows of a sample: 0, or those of a sequence feature. */
 int raw_measure(int64_t engine, int feature, int64_t *dim, int64_t *sequence_length,
 		struct embeng_error *error);

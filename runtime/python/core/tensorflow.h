@@ -24,7 +24,7 @@ struct tf_context;	/* the inputs and outputs of a kernel that runs */
 struct raw_feature;
 
 /* Numbers of TensorFlow's types and codes of errors that are used here. */
-enum { TF_TYPE_FLOAT = 1, TF_TYPE_INT32 = 3, TF_TYPE_INT64 = 9 };
+enum { TF_TYPE_FLOAT = 1, TF_TYPE_DOUBLE = 2, TF_TYPE_INT32 = 3, TF_TYPE_INT64 = 9 };
 enum {
 	TF_CODE_OK = 0,
 	TF_CODE_CANCELLED = 1,
@@ -233,6 +233,7 @@ void *tf_make_updater(struct tf_construction *made);
 void tf_compute_lookup(void *kernel, struct tf_context *context);
 void tf_compute_update(void *kernel, struct tf_context *context);
 void tf_compute_weight_gradients(void *kernel, struct tf_context *context);
+void tf_compute_gradient_norm(void *kernel, struct tf_context *context);
 
 /* -- tensorflow_operators.c -------------------------------------------------------- */
 

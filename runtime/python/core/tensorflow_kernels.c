@@ -343,6 +343,30 @@ void tf_compute_weight_gradients(void *made, struct tf_context *context)
 	tf_run_end(&run);
 }
 
+/* The norm is one number of f64. */
+static double *place_norm(struct tf_run *run)
+{
+	run->outputs[0] = tf.allocate_output(run->context, 0, TF_TYPE_DOUBLE, NULL, 0,
+					     sizeof(double), run->status);
+	return tf_failed(run->status) ? NULL : tf.tensor_data(run->outputs[0]);
+}
+
+void tf_compute_gradient_norm(void *made, struct tf_context *context)
+{
+	struct tf_run run = {.kernel = made, .context = context, .status = tf.new_status()};
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	double *norm = NULL;
+
+	if (!take_all_forms(&run, run.kernel->count)) {
+		tf_take_gradients(&run);
+		norm = place_norm(&run);
+	}
+	if (norm &&
+	    raw_gradient_norm(run.kernel->handle, run.features, run.kernel->count, norm, &error))
+		tf_report(run.status, &error);
+	tf_run_end(&run);
+}
+
 void *tf_make_reader(struct tf_construction *made)
 {
 	return tf_kernel_make(made, tf_read_features);

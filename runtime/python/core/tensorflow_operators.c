@@ -24,6 +24,7 @@ static const char *const update_inputs[] = {FEATURE_INPUTS, "gradients: N * floa
 					    "rates: R * float", "multiplier: float", NULL};
 static const char *const weight_inputs[] = {FEATURE_INPUTS, "gradients: N * float", NULL};
 static const char *const weight_outputs[] = {"weight_gradients: W * float", NULL};
+static const char *const norm_outputs[] = {"norm: double", NULL};
 static const char *const no_outputs[] = {NULL};
 
 /* Operators of steps have the resource that orders them as their last input. */
@@ -79,6 +80,8 @@ const struct tf_operator tf_operators[] = {
 	 tf_compute_update},
 	{"EmbengWeightGradients", reader_attrs, weight_inputs, weight_outputs, tf_make_reader,
 	 tf_compute_weight_gradients},
+	{"EmbengGradientNorm", reader_attrs, weight_inputs, norm_outputs, tf_make_reader,
+	 tf_compute_gradient_norm},
 	{"EmbengEnqueue", enqueue_attrs, enqueue_inputs, no_outputs, tf_make_enqueue,
 	 tf_compute_enqueue},
 	{"EmbengDequeue", dequeue_attrs, dequeue_inputs, lookup_outputs, tf_make_dequeue,

@@ -176,6 +176,12 @@ class Tables:
         step = 0 if all(rate.variable is not None for rate in rates) else self.engine.step
         return numpy.array([rate(step) for rate in rates], numpy.float32)
 
+    def largest_norm(self, table: str) -> float:
+        """Return the ``clipnorm`` of a table that has one."""
+        most = self._rules[table].clipnorm
+        assert most is not None
+        return most
+
     def clip(self, table: str, inputs: dict[str, Any], gradients: dict[str, Any],
              factor: float) -> float:
         """Compute by what ``clipnorm`` multiplies the gradients of a table.
@@ -194,8 +200,7 @@ class Tables:
         float
             At most 1.
         """
-        most = self._rules[table].clipnorm
-        assert most is not None
+        most = self.largest_norm(table)
         norm, _ = self.engine.gradient_norm(inputs, gradients)
         return most / max(norm * factor, most)
 

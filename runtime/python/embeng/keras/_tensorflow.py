@@ -3,8 +3,8 @@
 
 Lookups and updates are stateful, so that a tf.function runs them in the order of the program. They
 run without Python; where TensorFlow does not take the operators, tf.py_function is in their place.
-Learning rates that are numbers are read in the graph; for schedules and callables, and for factors
-of ``clipnorm``, the host is asked by functions that carry a few numbers.
+Learning rates that are numbers are read in the graph; for schedules and callables the host is asked
+by a function that carries a few numbers.
 """
 from collections.abc import Sequence
 from typing import Any
@@ -94,14 +94,11 @@ def _read_rates(tables: Tables) -> list[Any]:
 
 
 def _clip(tables: Tables, call: Call, table: str, factor: Any, gradients: Sequence[Any]) -> Any:
-    """Ask for the factor by which ``clipnorm`` multiplies the gradients of a table."""
-    def run(arrays: list[Any]) -> list[Any]:
-        inputs = ops.take_parts(call, arrays)
-        given = {name: arrays.pop(0) for name in call.names}
-        return [numpy.float32(tables.clip(table, inputs, given, float(arrays.pop(0))))]
-
-    tensors = [*call.ids, *call.bounds, *call.weights, *gradients, factor]
-    return ops.call_python(run, tensors, 1)[0]
+    """Compute the factor by which ``clipnorm`` multiplies gradients, as :meth:`Tables.clip`."""
+    most = tf.constant(tables.largest_norm(table), tf.float64)
+    norm = ops.measure_norm(tables.engine, call, gradients) * tf.cast(factor, tf.float64)
+    # A norm that is NaN stays one, as in max() of Python.
+    return tf.cast(most / tf.where(norm < most, most, norm), tf.float32)
 
 
 def _apply(tables: Tables, plan: Plan, call: Call, factor: Any, gradients: Sequence[Any]) -> Any:

@@ -130,8 +130,8 @@ def check_splits(name: str, splits: Any, ids: int) -> None:
     least[-1:] = most[-1:]
     wrong = numpy.flatnonzero((splits < least) | (splits > most))
     if len(wrong):
-        raise InvalidError(f"feature {name}: splits[{wrong[0]}] is {splits[wrong[0]]}; splits start "
-                           f"at 0, never fall, and end at the {ids} ids")
+        raise InvalidError(f"feature {name}: splits[{wrong[0]}] is {splits[wrong[0]]}; splits "
+                           f"start at 0, never fall, and end at the {ids} ids")
 
 
 def find_samples(name: str, indices: Any, values: Any, shape: Any) -> Any:

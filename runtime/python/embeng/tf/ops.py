@@ -114,12 +114,13 @@ def take_parts(call: Call, arrays: list[Any]) -> dict[str, Any]:
             for name, *part in zip(call.names, forms, ids, bounds, weights, strict=True)}
 
 
-def call_python(function: Callable[[list[Any]], Any], tensors: Sequence[Any], outputs: int) -> Any:
-    """Call a function of Python with arrays of numpy; it returns as many float32 tensors."""
+def call_python(function: Callable[[list[Any]], Any], tensors: Sequence[Any], outputs: int,
+                dtype: Any = tf.float32) -> Any:
+    """Call a function of Python with arrays of numpy; it returns as many tensors of a type."""
     def run(*given: Any) -> Any:
         return function([tensor.numpy() for tensor in given])
 
-    return tf.py_function(run, list(tensors), [tf.float32] * outputs)
+    return tf.py_function(run, list(tensors), [dtype] * outputs)
 
 
 def _lookup_by_python(engine: Engine, call: Call) -> list[Any]:
@@ -167,6 +168,15 @@ def _weigh_by_python(engine: Engine, call: Call, gradients: list[Any]) -> list[A
 
     tensors = [*call.ids, *call.bounds, *call.weights, *gradients]
     return list(call_python(run, tensors, len(call.weights)))
+
+
+def _measure_by_python(engine: Engine, call: Call, gradients: list[Any]) -> Any:
+    def run(arrays: list[Any]) -> list[Any]:
+        inputs = take_parts(call, arrays)
+        return [engine.gradient_norm(inputs, dict(zip(call.names, arrays, strict=True)))[0]]
+
+    tensors = [*call.ids, *call.bounds, *call.weights, *gradients]
+    return call_python(run, tensors, 1, tf.float64)[0]
 
 
 # -- functions ---------------------------------------------------------------------------------
@@ -285,6 +295,19 @@ def weigh(engine: Engine, call: Call, gradients: Sequence[Any]) -> list[Any]:
         for output, weights in zip(found, call.weights, strict=True):
             output.set_shape(weights.shape)
     return list(found)
+
+
+def measure_norm(engine: Engine, call: Call, gradients: Sequence[Any]) -> Any:
+    """Compute the norm of the gradients of rows, a float64: :meth:`Engine.gradient_norm`."""
+    given = [tf.cast(gradient, tf.float32) for gradient in gradients]
+    if why_not_native() is None:
+        norm = run_operator("embeng_gradient_norm", call.ids, call.bounds, call.weights, given,
+                            **_settle(call, engine))
+    else:
+        norm = _measure_by_python(engine, call, given)
+    if not tf.executing_eagerly():
+        norm.set_shape([])
+    return norm
 
 
 @do_not_convert

@@ -11,7 +11,7 @@ tf = pytest.importorskip("tensorflow")
 
 import embeng  # noqa: E402
 from embeng.tf import ops  # noqa: E402
-from embeng.tf._forms import Positions  # noqa: E402
+from embeng.tf._forms import Positions, read_call  # noqa: E402
 
 ROWS, DIM = 50, 4
 RAGGED = tf.RaggedTensor.from_row_lengths([3, 1, 4, 1, 5], [2, 0, 3])
@@ -204,6 +204,23 @@ def test_weight_gradients(way: str, combiner: str) -> None:
         numpy.testing.assert_array_equal(for_weights, wanted["f"])
         assert for_anchor == 0
         assert engine.step == 1
+
+
+def test_gradient_norm(way: str, engine: embeng.Engine) -> None:
+    """The norm of the gradients of rows is the engine's, in eager programs and in graphs."""
+    bags = embeng.Ragged(RAGGED.values, splits=RAGGED.row_splits)
+    arrays = embeng.Ragged(*(None if x is None else x.numpy() for x in bags))
+    gradients = [tf.reshape(tf.range(12.0), [3, DIM]), tf.fill([2, DIM], 1e30)]
+    expected, finite = engine.gradient_norm(
+        {"f": arrays, "g": numpy.array([7, 7])}, {"f": gradients[0], "g": gradients[1]})
+    assert finite and expected == pytest.approx(2e30 * DIM ** 0.5)
+    call = read_call(engine, {"f": bags, "g": tf.constant([7, 7])})
+    for run in (ops.measure_norm, tf.function(ops.measure_norm)):
+        norm = run(engine, call, gradients)
+        assert norm.dtype == tf.float64 and norm.shape == () and float(norm) == expected
+        assert numpy.isnan(run(engine, call, [gradients[0], gradients[1] * float("nan")]))
+    with pytest.raises((tf.errors.OpError, embeng.EmbengError)):
+        ops.measure_norm(engine, call, [gradients[0], gradients[1][:1]])
 
 
 @pytest.mark.sample
