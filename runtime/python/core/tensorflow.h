@@ -107,13 +107,18 @@ enum {
 	FORM_COUNT,
 };
 #define FORM_MASK 7
-/* Flags beside the form: each id has a weight; each id has a row of activations of its own. */
+/*
+ * Flags beside the form: each id has a weight; each id has a row of activations of its own; ids that
+ * equal the feature's entry of the attribute "paddings" are none.
+ */
 #define FORM_WEIGHTED 8
 #define FORM_SEQUENCE 16
+#define FORM_PADDED 32
 
 struct tf_feature {
 	int index, form;
-	bool weighted, sequence;
+	bool weighted, sequence, padded;
+	int64_t padding;
 	int bounds_at, weights_at,
 		weight_number; /* inputs of the operator; among those with weights */
 	int64_t dim, sequence_length;
@@ -175,7 +180,9 @@ int tf_read_indices(struct tf_kernel *kernel, struct tf_construction *made,
 		    struct tf_status *status);
 /* Asks the engine for the columns of a feature's rows, and the rows of a sequence. */
 int tf_measure_feature(struct tf_feature *feature, int64_t handle, struct tf_status *status);
-/* Refuses weights of ids that are samples of their own. */
+/* Refuses padding, for operators that have none. */
+int tf_refuse_padding(const struct tf_kernel *kernel, struct tf_status *status);
+/* Refuses weights and padding of ids that are samples of their own. */
 int tf_check_positions(const struct tf_kernel *kernel, struct tf_status *status);
 /* A list of texts. */
 int tf_read_texts(struct tf_construction *made, const char *name, struct tf_texts *to,

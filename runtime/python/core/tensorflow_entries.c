@@ -89,7 +89,7 @@ static int read_list_entries(struct tf_kernel *kernel, struct tf_construction *m
 		return -1;
 	if (outputs != count)
 		return tf_refuse(status, "there is not one list for each table");
-	return check_tables(kernel, status);
+	return check_tables(kernel, status) || tf_refuse_padding(kernel, status) ? -1 : 0;
 }
 
 /* A list stands for each feature of the engine; there are three inputs for each, and no forms. */

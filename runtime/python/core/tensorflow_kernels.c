@@ -129,6 +129,8 @@ static int take_form(struct tf_run *run, size_t at)
 	bags->type = read_type(run->inputs[at]);
 	bags->ids = tf.tensor_data(run->inputs[at]);
 	bags->id_count = (size_t)tf.element_count(run->inputs[at]);
+	bags->has_padding = feature->padded;
+	bags->padding = feature->padding;
 	if (feature->weighted) {
 		bags->weights = tf.tensor_data(run->inputs[feature->weights_at]);
 		bags->weight_count = (size_t)tf.element_count(run->inputs[feature->weights_at]);

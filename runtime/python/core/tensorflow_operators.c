@@ -15,9 +15,10 @@
 		"W: int >= 0", "N: int >= 1"
 #define FEATURE_INPUTS "ids: Tids", "bounds: Tbounds", "weights: W * float"
 
-static const char *const reader_attrs[] = {FEATURE_ATTRS, NULL};
-static const char *const updater_attrs[] = {FEATURE_ATTRS, "R: int >= 0", "replica: int = 0",
-					    "rate_names: list(string) >= 0", NULL};
+static const char *const reader_attrs[] = {FEATURE_ATTRS, "paddings: list(int) >= 1", NULL};
+static const char *const updater_attrs[] = {
+	FEATURE_ATTRS,	    "paddings: list(int) >= 1",	     "R: int >= 0",
+	"replica: int = 0", "rate_names: list(string) >= 0", NULL};
 static const char *const lookup_inputs[] = {FEATURE_INPUTS, NULL};
 static const char *const lookup_outputs[] = {"activations: N * float", NULL};
 static const char *const update_inputs[] = {FEATURE_INPUTS, "gradients: N * float",

@@ -164,19 +164,48 @@ static int read_form(struct tf_feature *feature, int64_t index, int64_t form,
 	feature->form = (int)(form & FORM_MASK);
 	feature->weighted = form & FORM_WEIGHTED;
 	feature->sequence = form & FORM_SEQUENCE;
-	if (form < 0 || form > (FORM_MASK | FORM_WEIGHTED | FORM_SEQUENCE) ||
+	feature->padded = form & FORM_PADDED;
+	if (form < 0 || form > (FORM_MASK | FORM_WEIGHTED | FORM_SEQUENCE | FORM_PADDED) ||
 	    feature->form >= FORM_COUNT)
 		return tf_refuse(status, "there is no such form of an input");
 	return 0;
 }
 
-int tf_check_positions(const struct tf_kernel *kernel, struct tf_status *status)
+int tf_refuse_padding(const struct tf_kernel *kernel, struct tf_status *status)
 {
 	for (size_t k = 0; k < kernel->count; k++)
-		if (kernel->features[k].form == FORM_DENSE && kernel->features[k].weighted)
-			return tf_refuse(status,
-					 "ids that are samples of their own take no weights");
+		if (kernel->features[k].padded)
+			return tf_refuse(status, "ids have no padding here");
 	return 0;
+}
+
+int tf_check_positions(const struct tf_kernel *kernel, struct tf_status *status)
+{
+	for (size_t k = 0; k < kernel->count; k++) {
+		const struct tf_feature *feature = &kernel->features[k];
+
+		if (feature->form == FORM_DENSE && (feature->weighted || feature->padded))
+			return tf_refuse(status, "ids that are samples of their own take neither "
+						 "weights nor padding");
+	}
+	return 0;
+}
+
+/* There is a number for each feature, which counts where its form has the flag. */
+static int read_paddings(struct tf_kernel *kernel, struct tf_construction *made,
+			 struct tf_status *status)
+{
+	int32_t count = (int32_t)kernel->count;
+	int64_t *paddings = tf_read_numbers(made, "paddings", &count, status);
+	int ret = paddings ? 0 : -1;
+
+	for (size_t k = 0; !ret && k < kernel->count; k++) {
+		kernel->features[k].padding = paddings[k];
+		if (kernel->features[k].padded && kernel->features[k].form == FORM_SPARSE)
+			ret = tf_refuse(status, "a sparse tensor has no padding");
+	}
+	free(paddings);
+	return ret;
 }
 
 int tf_measure_feature(struct tf_feature *feature, int64_t handle, struct tf_status *status)
@@ -261,6 +290,7 @@ int tf_read_features(struct tf_kernel *kernel, struct tf_construction *made,
 	int ret = tf_read_forms(kernel, made, status);
 
 	ret = ret ? ret : tf_check_positions(kernel, status);
+	ret = ret ? ret : read_paddings(kernel, made, status);
 	for (size_t k = 0; !ret && k < kernel->count; k++)
 		ret = tf_measure_feature(&kernel->features[k], kernel->handle, status);
 	return ret;

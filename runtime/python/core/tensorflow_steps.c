@@ -42,7 +42,7 @@ static int read_enqueue(struct tf_kernel *kernel, struct tf_construction *made,
 	int32_t count;
 
 	if (read_timeout(kernel, made, status) || tf_read_forms(kernel, made, status) ||
-	    tf_check_positions(kernel, status))
+	    tf_check_positions(kernel, status) || tf_refuse_padding(kernel, status))
 		return -1;
 	tf.get_attr_int(made, "mode", &step->mode, status);
 	if (tf_failed(status))

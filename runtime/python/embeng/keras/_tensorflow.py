@@ -24,28 +24,6 @@ tf = load_module("tensorflow")
 
 # -- inputs ------------------------------------------------------------------------------
 
-def _drop_padding(ids: Any, splits: Any, weights: Any = None) -> Ragged:
-    """Make bags without the ids that stand for none, which operators do not take."""
-    mask = tf.not_equal(ids, PADDING)
-
-    def drop() -> Any:
-        counts = tf.concat([[0], tf.cumsum(tf.cast(mask, tf.int32))], 0)
-        kept = [tf.boolean_mask(part, mask) for part in parts]
-        return [*kept, tf.gather(counts, splits)]
-
-    parts = [ids] if weights is None else [ids, weights]
-    *made, bounds = tf.cond(tf.reduce_all(mask), lambda: [*parts, tf.cast(splits, tf.int32)], drop)
-    return Ragged(made[0], splits=bounds, weights=made[1] if weights is not None else None)
-
-
-def _read_dense(ids: Any, weights: Any) -> Ragged:
-    shape = tf.shape(ids)
-    width = shape[1] if len(ids.shape) > 1 else 1
-    splits = tf.range(shape[0] + 1) * width
-    flat = None if weights is None else tf.reshape(weights, [-1])
-    return _drop_padding(tf.reshape(ids, [-1]), splits, flat)
-
-
 def _read_coordinates(tensors: Sequence[Any], weights: Any) -> Sparse:
     """Make bags of coordinates, in the order of samples."""
     indices, ids, shape = tensors
@@ -67,9 +45,10 @@ def _read_bags(layouts: Sequence[Layout], tensors: Sequence[Any]) -> dict[str, A
         end = at + layout.tensor_count
         weights = tensors[end] if layout.weighted else None
         if layout.form == DENSE:
-            bags[layout.feature] = _read_dense(tensors[at], weights)
+            bags[layout.feature] = Ragged(tensors[at], weights=weights, padding=PADDING)
         elif layout.form == RAGGED:
-            bags[layout.feature] = _drop_padding(tensors[at], tensors[at + 1], weights)
+            bags[layout.feature] = Ragged(tensors[at], splits=tensors[at + 1], weights=weights,
+                                          padding=PADDING)
         else:
             bags[layout.feature] = _read_coordinates(tensors[at:end], weights)
         at = end + layout.weighted

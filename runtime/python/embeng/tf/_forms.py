@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Inputs of TensorFlow programs as the operators take them: ids, bounds and weights, and a form."""
+import operator
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,12 +9,12 @@ import numpy
 import tensorflow as tf
 
 from .._engine import Engine
-from .._errors import InvalidError, NotSupportedError, UnknownNameError
+from .._errors import InvalidError, UnknownNameError
 from .._inputs import Ragged, Sparse
 
 # core/tensorflow.h has the same numbers.
 DENSE, EVEN, SPLITS, LENGTHS, SPARSE = range(5)
-FORM_MASK, WEIGHTED, SEQUENCE = 7, 8, 16
+FORM_MASK, WEIGHTED, SEQUENCE, PADDED = 7, 8, 16, 32
 
 
 class Positions(NamedTuple):
@@ -29,12 +30,14 @@ class Positions(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One feature of a call: a form, its ids, its bounds, and its weights or None."""
+    """One feature of a call: a form, its ids, its bounds, its weights or None, its padding or None.
+    """
 
     form: int
     ids: Any
     bounds: tuple[Any, ...] = ()
     weights: Any = None
+    padding: int | None = None
 
 
 class Place(NamedTuple):
@@ -54,8 +57,14 @@ class Call(NamedTuple):
 
     @property
     def forms(self) -> list[int]:
-        """The form of each feature, with the flag of weights."""
-        return [part.form | (WEIGHTED if part.weights is not None else 0) for part in self.parts]
+        """The form of each feature, with the flags of weights and of padding."""
+        return [part.form | WEIGHTED * (part.weights is not None) |
+                PADDED * (part.padding is not None) for part in self.parts]
+
+    @property
+    def paddings(self) -> list[int]:
+        """The padding of each feature, and 0 for those that have none."""
+        return [part.padding or 0 for part in self.parts]
 
     @property
     def ids(self) -> list[Any]:
@@ -108,35 +117,45 @@ def _read_weights(weights: Any) -> Any:
     return None if weights is None else tf.cast(weights, tf.float32)
 
 
-def _read_matrix(name: str, ids: Any, weights: Any) -> Part:
+def _read_matrix(name: str, ids: Any, weights: Any, padding: int | None = None) -> Part:
     ids = _read_ids(name, ids)
-    if ids.shape.rank == 1 and weights is None:
+    if ids.shape.rank == 1 and weights is None and padding is None:
         return Part(DENSE, ids)
     if ids.shape.rank == 1:
-        return Part(EVEN, ids[:, tf.newaxis], (), weights)
+        return Part(EVEN, ids[:, tf.newaxis], (), weights, padding)
     if ids.shape.rank == 2:
-        return Part(EVEN, ids, (), weights)
+        return Part(EVEN, ids, (), weights, padding)
     raise InvalidError(f"feature {name}: its ids have the shape {ids.shape}; give [samples] or "
                        "[samples, ids], or Positions of any shape")
 
 
+def _read_padding(name: str, padding: Any) -> int | None:
+    """Read a number that is known when a graph is made, because it is a setting of operators."""
+    if padding is None:
+        return None
+    known = tf.get_static_value(padding) if isinstance(padding, tf.Tensor) else padding
+    try:
+        return operator.index(known)
+    except TypeError:
+        raise InvalidError(f"feature {name}: padding is {padding!r}; give an integer that is known "
+                           "when the graph is made") from None
+
+
 def _read_bags(name: str, bags: Ragged) -> Part:
-    if bags.padding is not None:
-        raise NotSupportedError(f"feature {name}: operators of TensorFlow take no padding; leave "
-                                "such ids out by tf.ragged.boolean_mask")
+    padding = _read_padding(name, bags.padding)
     weights = _read_weights(bags.weights)
     given = [bound for bound in (bags.splits, bags.lengths, bags.starts) if bound is not None]
     if len(given) > 1:
         raise InvalidError(f"feature {name}: it has two of splits, lengths and starts")
     if not given:
-        return _read_matrix(name, bags.values, weights)
+        return _read_matrix(name, bags.values, weights, padding)
     ids = _read_ids(name, bags.values)
     bound = _read_ids(name, given[0])
     if bags.lengths is not None:
-        return Part(LENGTHS, ids, (bound,), weights)
+        return Part(LENGTHS, ids, (bound,), weights, padding)
     if bags.starts is not None:
         bound = tf.concat([bound, tf.shape(ids, out_type=bound.dtype)], 0)
-    return Part(SPLITS, ids, (bound,), weights)
+    return Part(SPLITS, ids, (bound,), weights, padding)
 
 
 def read_part(name: str, given: Any) -> Part:
@@ -217,17 +236,18 @@ def infer_shape(place: Place, part: Part) -> Any:
     return tf.TensorShape([*dims, place.dim])
 
 
-def as_engine_input(form: int, ids: Any, bounds: list[Any], weights: Any) -> Any:
+def as_engine_input(form: int, ids: Any, bounds: list[Any], weights: Any,
+                    padding: int = 0) -> Any:
     """Make of arrays of numpy what :meth:`embeng.Engine.lookup` takes for the form."""
     kind = form & FORM_MASK
     if kind == DENSE:
         return numpy.ravel(ids)
     if kind == SPARSE:
         return Sparse(bounds[0], ids, tuple(int(n) for n in bounds[1]), weights)
+    bags = Ragged(ids, weights=weights, padding=padding if form & PADDED else None)
     if kind == EVEN:
-        return Ragged(ids, weights=weights)
-    return Ragged(ids, splits=bounds[0], weights=weights) if kind == SPLITS \
-        else Ragged(ids, lengths=bounds[0], weights=weights)
+        return bags
+    return bags._replace(**{"splits" if kind == SPLITS else "lengths": bounds[0]})
 
 
 BOUND_COUNTS = {DENSE: 0, EVEN: 0, SPLITS: 1, LENGTHS: 1, SPARSE: 2}

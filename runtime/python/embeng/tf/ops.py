@@ -99,7 +99,7 @@ def run_operator(name: str, *arguments: Any, **settings: Any) -> Any:
 
 def _settle(call: Call, engine: Engine) -> dict[str, Any]:
     return {"handle": engine.handle, "features": [place.number for place in call.places],
-            "forms": call.forms}
+            "forms": call.forms, "paddings": call.paddings}
 
 
 # -- py_function -------------------------------------------------------------------------------
@@ -110,8 +110,8 @@ def take_parts(call: Call, arrays: list[Any]) -> dict[str, Any]:
     ids = [arrays.pop(0) for _ in forms]
     bounds = [[arrays.pop(0) for _ in range(BOUND_COUNTS[form & FORM_MASK])] for form in forms]
     weights = [arrays.pop(0) if form & WEIGHTED else None for form in forms]
-    return {name: as_engine_input(*part)
-            for name, *part in zip(call.names, forms, ids, bounds, weights, strict=True)}
+    parts = zip(call.names, forms, ids, bounds, weights, call.paddings, strict=True)
+    return {name: as_engine_input(*part) for name, *part in parts}
 
 
 def call_python(function: Callable[[list[Any]], Any], tensors: Sequence[Any], outputs: int,

@@ -59,6 +59,7 @@ def test_a_step_of_jax_calls_python_for_numbers_alone(optimizer: Any, count: int
 @native
 @pytest.mark.parametrize(("optimizer", "count"), [
     ("adam", 0), (embeng.optimizers.adam(0.01), 0), (SGD(0.1, momentum=0.9), 0),
+    (SGD(0.1, momentum=0.9, clipnorm=1.0), 0),
     (SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)), 1)])
 def test_a_step_of_tensorflow_calls_python_for_schedules_alone(
         optimizer: Any, count: int, rng: numpy.random.Generator) -> None:

@@ -57,6 +57,10 @@ def same_inputs() -> list[Any]:
         (embeng.Ragged(values, weights=weights),) * 2,
         (embeng.Ragged(values.reshape(5, 1), weights=weights),) * 2,
         (coordinates._replace(weights=weights[:3]),) * 2,
+        (embeng.Ragged(values, splits, padding=1),) * 2,
+        (embeng.Ragged(values, lengths=[2, 0, 3], weights=weights, padding=4),) * 2,
+        (embeng.Ragged(values, padding=3),) * 2,
+        (embeng.Ragged(numpy.array([[1, -1], [-1, -1], [2, 3]]), padding=-1),) * 2,
     ]
 
 
@@ -206,6 +210,31 @@ def test_weight_gradients(way: str, combiner: str) -> None:
         assert engine.step == 1
 
 
+def test_padding(way: str) -> None:
+    """Padding gets no row and no gradient, also where it stands for a row of the table."""
+    weights = numpy.array([[0.5, 2], [1, 3], [0.25, 4]], numpy.float32)
+    ids = numpy.array([[1, 7], [7, 7], [7, 2]])
+    bags = embeng.Ragged(ids, weights=weights, padding=7)
+    gradient = {"f": numpy.arange(12, dtype=numpy.float32).reshape(3, DIM)}
+    with open_engine() as ours, open_engine() as theirs:
+        before = rows_of(ours)
+        found = tf.function(lambda: ops.weight_gradients(ours, {"f": bags}, gradient))()["f"]
+        wanted: dict[str, Any] = {"f": None}
+        theirs.weight_gradients({"f": bags}, gradient, wanted)
+        numpy.testing.assert_array_equal(found, wanted["f"].reshape(3, 2))
+        assert not found.numpy()[ids == 7].any()
+
+        @tf.function
+        def update() -> None:
+            ops.update(ours, {"f": bags}, gradient)
+
+        update()
+        theirs.update({"f": bags}, gradient)
+        numpy.testing.assert_array_equal(rows_of(ours), rows_of(theirs))
+        moved = (rows_of(ours) != before).any(1)
+        assert numpy.flatnonzero(moved).tolist() == [1, 2]
+
+
 def test_gradient_norm(way: str, engine: embeng.Engine) -> None:
     """The norm of the gradients of rows is the engine's, in eager programs and in graphs."""
     bags = embeng.Ragged(RAGGED.values, splits=RAGGED.row_splits)
@@ -280,7 +309,7 @@ def test_bad_values(engine: embeng.Engine, way: str, case: int) -> None:
     ({"h": [1]}, embeng.UnknownNameError, "there is no feature 'h'; the features are"),
     ({"f": [1.0]}, embeng.InvalidError, "ids are int32 or int64, not float32"),
     ({"f": tf.zeros([2, 2, 2], tf.int32)}, embeng.InvalidError, "Positions"),
-    ({"f": embeng.Ragged([1], padding=1)}, embeng.NotSupportedError, "padding"),
+    ({"f": embeng.Ragged([1], padding=1.5)}, embeng.InvalidError, "padding is 1.5; give an integer"),
     ({"f": embeng.Ragged([1], [0, 1], [1])}, embeng.InvalidError, "two of splits"),
     ({"f": tf.RaggedTensor.from_nested_row_splits([1], [[0, 1], [0, 1]])}, embeng.InvalidError,
      "one ragged dimension"),
@@ -320,7 +349,7 @@ def raw_lookup(engine: embeng.Engine, **changes: Any) -> Any:
     """Call the operator itself, past what the Python functions check."""
     given: dict[str, Any] = {"ids": [tf.constant([1])], "bounds": [], "weights": [],
                              "handle": engine.handle, "features": [2], "forms": [0], "N": 1,
-                             **changes}
+                             "paddings": [0], **changes}
     operators = ops._load_operators()
     assert not isinstance(operators, str)
     return operators["embeng_lookup"](**given)
@@ -345,7 +374,8 @@ MATRIX = tf.zeros([2, 2], tf.int64)
     {"forms": [4], "bounds": [tf.zeros([1, 9], tf.int64), tf.ones([9], tf.int64)]},
     {"features": [2, 2], "forms": [0, 0], "ids": [[1], [1]], "N": 2},
     {"features": [2, 1], "forms": [0, 0], "ids": [[1], [1]], "N": 1},
-    {"ids": [[1], [1]], "N": 2},
+    {"ids": [[1], [1]], "N": 2}, {"forms": [32]}, {"forms": [64]}, {"paddings": []},
+    {"paddings": [0, 0]}, {"forms": [36], "bounds": [MATRIX[:1], tf.constant([2, 2], tf.int64)]},
 ])
 def test_bad_operator(engine: embeng.Engine, changes: dict[str, Any],
                       monkeypatch: pytest.MonkeyPatch) -> None:

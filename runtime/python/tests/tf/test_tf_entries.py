@@ -382,7 +382,7 @@ BAD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     *(("embeng_list_entries", LIST, changes) for changes in (
         {"features": [-1]}, {"features": [1]}, {"features": [0, 0]}, {"forms": [1]}, {"forms": [2]},
         {"forms": [3], "bounds": [INTS]}, {"forms": [4]}, {"forms": [7]}, {"forms": [16]},
-        {"forms": [8]}, {"sample_counts": [-1]}, {"sample_counts": [2**31]}, {"sample_counts": [3]},
+        {"forms": [8]}, {"forms": [32]}, {"sample_counts": [-1]}, {"sample_counts": [2**31]}, {"sample_counts": [3]},
         {"sample_counts": [2, 2]}, {"names": []}, {"names": ["f", "g"]}, {"table_names": []},
         {"table_names": ["t", "u"]}, {"rows": [0]}, {"rows": [2**31 + 1]}, {"rows": [20, 20]},
         {"combiners": [3]}, {"combiners": [-1]}, {"combiners": []}, {"N": 2}, {"N": 0},

@@ -376,7 +376,7 @@ BAD: dict[str, list[dict[str, Any]]] = {
     "embeng_enqueue": [
         {"mode": -1}, {"mode": 2**40}, {"replicas": [1]}, {"replicas": [-1]},
         {"replicas": [2**33]}, {"replicas": [0, 0]}, {"features": [-1]}, {"features": [1]},
-        {"features": [2**40]}, {"features": [0, 0]}, {"forms": [3]}, {"forms": [32]},
+        {"features": [2**40]}, {"features": [0, 0]}, {"forms": [3]}, {"forms": [32]}, {"forms": [64]},
         {"forms": [8]}, {"forms": [2]}, {"forms": [4]}, {"forms": [-1]}, {"samples": [2]},
         {"samples": [-1]}, {"samples": [2**62]}, {"samples": [1, 1]},
         {"forms": [18], "samples": [2**61], "bounds": [tf.constant([0, 1])]},
