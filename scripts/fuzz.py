@@ -73,7 +73,8 @@ TARGETS = {
         "runtime/cli/decode/blob.c", "runtime/cli/decode/command.c",
         "runtime/cli/decode/descriptor.c", "runtime/cli/decode/dump*.c",
         "runtime/cli/decode/firmware.c", "runtime/cli/decode/line.c",
-        "runtime/cli/decode/registers.c", "runtime/cli/decode/ring.c",
+        "runtime/cli/decode/recording.c", "runtime/cli/decode/registers.c",
+        "runtime/cli/decode/ring.c", "runtime/cli/recording/*.c",
         "runtime/cli/decode/sheet.c", "runtime/cli/decode/trace.c"], 4096),
     "firmware": Target(30000, [
         "engine/control/firmware.c", "engine/control/boot.c", "engine/control/signature.c"]),

@@ -46,7 +46,7 @@ odd()
 
 # -- good files --
 
-for format in blob lookup update rows partition ring registers devcoredump trace; do
+for format in recording blob lookup update rows partition ring registers devcoredump trace; do
 	expect "$format" 0 decode "good/$format"
 	says out "$format: nothing is odd" '^Nothing is odd\.$'
 	expect "$format as JSON" 0 decode "good/$format" --json

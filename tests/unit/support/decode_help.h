@@ -10,6 +10,7 @@
 
 #include "../../../engine/blob/blob.h"
 #include "../../../engine/hash/crc32c.h"
+#include "embeng_recording.h"
 #include "embeng_regs.h"
 
 struct decode_file {
@@ -246,6 +247,56 @@ static inline void decode_make_trace(struct decode_file *f)
 	decode_put(f, text, sizeof(text) - 1);
 }
 
+/* Appends an entry of a recording. */
+static inline void decode_put_entry(struct decode_file *f, uint32_t number, uint16_t type,
+				    const void *fixed, size_t size, const void *bytes, size_t count)
+{
+	static const unsigned char zeroes[8];
+	size_t pad = -count % 8;
+	struct embeng_recording_entry head = {.magic = EMBENG_RECORDING_MAGIC,
+					      .type = type,
+					      .length = sizeof(head) + size + count + pad,
+					      .time_ns = 1000 * number,
+					      .number = number};
+
+	head.crc = crc32c(0, &head, sizeof(head));
+	head.crc = crc32c(head.crc, fixed, size);
+	head.crc = crc32c(crc32c(head.crc, bytes, count), zeroes, pad);
+	decode_put(f, &head, sizeof(head));
+	decode_put(f, fixed, size);
+	decode_put(f, bytes, count);
+	decode_put(f, zeroes, pad);
+}
+
+/* A NOP on a device that never booted, so that the file is small. */
+static inline void decode_make_recording(struct decode_file *f)
+{
+	struct embeng_recording_power_on on = {.version = EMBENG_RECORDING_VERSION,
+					       .cores = 2,
+					       .queues = 8,
+					       .vectors = 1,
+					       .table_memory = 4096,
+					       .variant = "portable"};
+	struct embeng_recording_admin admin = {
+		.command = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = 4}};
+	struct embeng_recording_region region = {
+		.index = 3, .generation = 1, .rights = 3, .length = 64};
+	struct embeng_recording_memory memory = {.queue = 1, .where = decode_mem(8, 5)};
+	struct embeng_recording_command command = {.queue = 1};
+	struct embeng_recording_run run = {.queue = 1};
+	struct embeng_recording_done done = {.queue = 1, .outputs = 1};
+	struct embeng_recording_output output = {.where = decode_mem(16, 4), .crc = 77};
+
+	decode_put_entry(f, 0, EMBENG_RECORDING_POWER_ON, &on, sizeof(on), "", 0);
+	decode_put_entry(f, 1, EMBENG_RECORDING_ADMIN, &admin, sizeof(admin), "", 0);
+	decode_put_entry(f, 2, EMBENG_RECORDING_REGION, &region, sizeof(region), "", 0);
+	decode_put_entry(f, 3, EMBENG_RECORDING_MEMORY, &memory, sizeof(memory), "bytes", 5);
+	decode_put_entry(f, 4, EMBENG_RECORDING_COMMAND, &command, sizeof(command), "", 0);
+	decode_put_entry(f, 5, EMBENG_RECORDING_RUN, &run, sizeof(run), "", 0);
+	decode_put_entry(f, 6, EMBENG_RECORDING_DONE, &done, sizeof(done), &output, sizeof(output));
+	decode_put_entry(f, 7, EMBENG_RECORDING_POWER_OFF, "", 0, "", 0);
+}
+
 static const struct {
 	const char *format;
 	void (*make)(struct decode_file *f);
@@ -254,7 +305,7 @@ static const struct {
 	{"update", decode_make_update},	      {"rows", decode_make_rows},
 	{"partition", decode_make_partition}, {"ring", decode_make_ring},
 	{"registers", decode_make_registers}, {"devcoredump", decode_make_devcoredump},
-	{"trace", decode_make_trace},
+	{"trace", decode_make_trace},	      {"recording", decode_make_recording},
 };
 
 #define DECODE_MAKERS (sizeof(decode_makers) / sizeof(decode_makers[0]))
