@@ -109,6 +109,9 @@ CONFIGFS_ATTR(emu_, d3_keeps);
 SHOW(iommu, "%d")
 STORE(iommu, bool, kstrtobool)
 CONFIGFS_ATTR(emu_, iommu);
+SHOW(record, "%llu")
+STORE(record, u64, parse_bytes)
+CONFIGFS_ATTR(emu_, record);
 
 static ssize_t emu_power_show(struct config_item *item, char *page)
 {
@@ -166,6 +169,7 @@ static struct configfs_attribute *attributes[] = {
 	&emu_attr_memory,
 	&emu_attr_d3_keeps,
 	&emu_attr_iommu,
+	&emu_attr_record,
 	&emu_attr_power,
 	&emu_attr_function,
 	NULL,

@@ -85,6 +85,7 @@ void emu_debugfs_add(struct emu *emu)
 	snprintf(name, sizeof(name), "%u", emu->number);
 	emu->debugfs = debugfs_create_dir(name, root);
 	emu_faults_init(emu);
+	emu_record_add(emu);
 	make_speed(&emu->speed, debugfs_create_dir("speed", emu->debugfs));
 	make_thermal(&emu->thermal, debugfs_create_dir("thermal", emu->debugfs));
 	debugfs_create_file_unsafe("mapped_pages", 0400, emu->debugfs, emu, &mapped_pages_fops);

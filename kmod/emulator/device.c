@@ -27,6 +27,11 @@ static int check_limit(const char *what, u32 value, u32 least, u32 most)
 
 int emu_options_check(const struct emu_options *options)
 {
+	if (options->record > EMU_RECORD_MAX) {
+		pr_err(EMU_NAME ": record=%llu is more than %llu\n", options->record,
+		       EMU_RECORD_MAX);
+		return -EINVAL;
+	}
 	if (!options->memory) {
 		pr_err(EMU_NAME ": memory=0 leaves no room for tables\n");
 		return -EINVAL;
@@ -89,18 +94,23 @@ struct emu *emu_create(const struct emu_options *options)
 	emu->number = number;
 	emu->options = *options;
 	xa_init_flags(&emu->pages, XA_FLAGS_LOCK_IRQ);
+	ret = emu_record_init(emu);
+	if (ret)
+		goto free_number;
 	emu_debugfs_add(emu);
 	ret = register_platform(emu);
 	if (ret)
-		goto free_number;
+		goto remove_debugfs;
 	ret = power_up_device(emu);
 	if (ret)
 		goto unregister;
 	return no_free_ptr(emu);
 unregister:
 	platform_device_unregister(emu->platform);
-free_number:
+remove_debugfs:
 	emu_debugfs_remove(emu);
+	emu_record_exit(emu);
+free_number:
 	ida_free(&numbers, number);
 	return ERR_PTR(ret);
 }
@@ -116,6 +126,7 @@ void emu_destroy(struct emu *emu)
 	emu_window_release(emu);
 	platform_device_unregister(emu->platform);
 	ida_free(&numbers, emu->number);
+	emu_record_exit(emu);
 	xa_destroy(&emu->pages);
 	kvfree(emu);
 }

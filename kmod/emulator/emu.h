@@ -26,6 +26,7 @@
 #define EMU_VECTORS_MAX 32
 #define EMU_QUEUES_MAX 1024
 #define EMU_CORES_MAX EMBENG_CORES_MAX
+#define EMU_RECORD_MAX (64ull << 30)
 #define EMU_DOMAIN_FIRST 0x0eb0
 #define EMU_MSIX_PENDING_OFFSET 0x800 /* in the BAR of the vector table */
 
@@ -49,6 +50,7 @@ DEFINE_LOCK_GUARD_1(emu_lock, raw_spinlock_t,
  * @memory: bytes for tables and slots
  * @d3_keeps: the engine keeps its state in D3hot (No_Soft_Reset)
  * @iommu: an IOMMU stands in front of the function
+ * @record: bytes that a recording may have, 0: there is none
  */
 struct emu_options {
 	u16 device;
@@ -58,6 +60,19 @@ struct emu_options {
 	u64 memory;
 	bool d3_keeps;
 	bool iommu;
+	u64 record;
+};
+
+/**
+ * struct emu_record - a recording of what the device is given and does
+ * @chunks: its memory; NULL: nothing is recorded
+ * @length: bytes of it that can be read
+ * @ended: nothing more is recorded
+ */
+struct emu_record {
+	void **chunks;
+	u64 length;
+	bool ended;
 };
 
 /**
@@ -125,6 +140,7 @@ struct emu_msix {
  * @absent: config space answers all ones until the reset is over
  * @faults: settings of each fault, by enum port_fault and enum emu_fault
  * @debugfs: the device's folder in debugfs
+ * @record: recording of what it is given and does
  * @speed: speed that the device is modelled with; all 0: it runs as fast as it can
  * @thermal: thermal model of the device
  * @dead: set by a fault: the engine does nothing until the function is reset
@@ -152,6 +168,7 @@ struct emu {
 	bool absent;
 	struct emu_fault_setting faults[EMU_FAULTS];
 	struct dentry *debugfs;
+	struct emu_record record;
 	struct port_speed speed;
 	struct port_thermal thermal;
 	bool dead;
@@ -236,6 +253,12 @@ void emu_debugfs_init(void);
 void emu_debugfs_exit(void);
 void emu_debugfs_add(struct emu *emu);
 void emu_debugfs_remove(struct emu *emu);
+
+/* record.c */
+extern const struct engine_recorder emu_recorder;
+int emu_record_init(struct emu *emu);
+void emu_record_add(struct emu *emu);  /* its file, when the device's folder is there */
+void emu_record_exit(struct emu *emu); /* after the engine */
 
 /* keys.c */
 int emu_keys_init(void);

@@ -46,6 +46,10 @@ static bool iommu;
 module_param(iommu, bool, 0444);
 MODULE_PARM_DESC(iommu, "put an IOMMU in front of each function (default: no)");
 
+static char *record = "0";
+module_param(record, charp, 0444);
+MODULE_PARM_DESC(record, "memory for a recording of each device, in bytes or with K, M or G (default: 0, none)");
+
 static char *memmap;
 module_param(memmap, charp, 0444);
 MODULE_PARM_DESC(memmap, "memory for the BARs as SIZE@ADDRESS, which the boot parameter memmap= must keep free");
@@ -58,7 +62,7 @@ static LIST_HEAD(emus);
 
 static int read_parameters(struct emu_options *options)
 {
-	char *rest;
+	char *rest, *record_rest;
 
 	*options = (struct emu_options){
 		.device = device,
@@ -68,9 +72,14 @@ static int read_parameters(struct emu_options *options)
 		.memory = memparse(memory, &rest),
 		.d3_keeps = d3_keeps,
 		.iommu = iommu,
+		.record = memparse(record, &record_rest),
 	};
 	if (*rest) {
 		pr_err(EMU_NAME ": memory=%s is not a number of bytes\n", memory);
+		return -EINVAL;
+	}
+	if (*record_rest) {
+		pr_err(EMU_NAME ": record=%s is not a number of bytes\n", record);
 		return -EINVAL;
 	}
 	return emu_options_check(options);

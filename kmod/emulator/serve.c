@@ -32,6 +32,7 @@ static int power_on_engine(struct emu *emu)
 		.cores = emu->options.cores,
 		.table_memory = emu->options.memory,
 		.firmware_minimum = emu->firmware_minimum,
+		.recorder = emu->record.chunks ? &emu_recorder : NULL,
 	};
 
 	return engine_create(&config, &emu->engine);

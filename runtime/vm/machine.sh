@@ -16,6 +16,9 @@
 # The number of devices that one machine has memory for.
 machine_most_devices=16
 
+# The bytes that the recording of each device may have; EMBENG_EMU can say it otherwise.
+machine_recording=256M
+
 # machine_fail STATUS MESSAGE...: ends the script
 machine_fail()
 {
@@ -39,7 +42,7 @@ machine_number()
 machine_parse()
 {
 	kernel=stock cmdline='' share='' timeout=300 memory='' qemu='' log='' carry='' cpu=''
-	cpus=2 devices='' accel=tcg
+	cpus=2 devices='' accel=tcg record=''
 	machine_words=1
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
 		[ $# -ge 2 ] || { machine_usage >&2; exit 2; }
@@ -58,6 +61,7 @@ machine_parse()
 		--accel) accel=$2 ;;
 		--qemu) qemu=$2 ;;
 		--log) log=$2 ;;
+		--record) record=$2 ;;
 		--carry) carry=$2 ;;
 		*) machine_usage >&2; exit 2 ;;
 		esac
@@ -74,6 +78,9 @@ machine_parse()
 	[ -z "$devices" ] || machine_number --devices "$devices" 1 $machine_most_devices
 	if [ -n "$share" ] && [ -n "$carry" ]; then
 		machine_fail 2 "--carry keeps nothing of the host, so there is no --share"
+	fi
+	if [ -n "$record" ] && ! : >"$record"; then
+		machine_fail 2 "--record: '$record' cannot be written"
 	fi
 }
 
@@ -206,7 +213,7 @@ machine_control()
 	# shellcheck disable=SC2086
 	[ -z "$carry" ] || machine_with_libraries $carry $machine_modules \
 		/lib/firmware/embeng/embeng.fw >"$control/carry"
-	echo "share=$(quoted "$share")" >"$control/settings"
+	echo "share=$(quoted "$share") record=$(quoted "$record")" >"$control/settings"
 	setting="export ${machine_libraries:+LD_LIBRARY_PATH=$(quoted "$machine_libraries")}HOME=/root TMPDIR=/tmp PATH=$(quoted "$machine_path:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
 	# The command writes to the console of the machine, which is a terminal whoever reads it here.
 	terminal=dumb
@@ -228,6 +235,7 @@ machine_control()
 machine_load()
 {
 	[ -z "$devices" ] || EMBENG_EMU="${EMBENG_EMU-} devices=$devices"
+	[ -z "$record" ] || EMBENG_EMU="record=$machine_recording ${EMBENG_EMU-}"
 	echo "set -e"
 	# shellcheck disable=SC2086
 	build_load_from "$machine_firmware" $machine_modules
@@ -273,6 +281,18 @@ machine_boot()
 	wait $reader || :
 }
 
+# Puts the recording of each device where --record says: that of device 1 gets the number 2, and so on.
+machine_keep_recordings()
+{
+	for recording in "$control"/recording-*; do
+		[ -e "$recording" ] || continue
+		device=${recording##*-}
+		[ "$device" = 0 ] || device=$((device + 1))
+		cp "$recording" "$record$([ "$device" = 0 ] || echo ".$device")" || :
+	done
+	[ -s "$record" ] || echo "$machine_name: the machine ended without a recording" >&2
+}
+
 # Exits with the status of the command, or says why there is none.
 machine_judge()
 {
@@ -306,5 +326,6 @@ machine_run()
 	if [ -n "$log" ]; then
 		cat "$scratch/console" "$control/dmesg" >"$log" 2>/dev/null || :
 	fi
+	[ -z "$record" ] || machine_keep_recordings
 	machine_judge
 }

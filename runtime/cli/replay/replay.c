@@ -24,6 +24,7 @@ static const char doc[] =
 	"faults, on the engine in this process. Each completion is compared: its status, and\n"
 	"all bytes that the command wrote. The first difference ends the replay.\n\n"
 	"  EMBENG_RECORD=run.ebrc python3 train.py   record a program on the soft device\n"
+	"  embeng vm --record run.ebrc -- ./test     record the emulator\n"
 	"  embeng replay run.ebrc                    run it again\n"
 	"  embeng decode run.ebrc                    read it\n\n"
 	"Exit status: 0 all is the same, 1 something differs, 2 usage or a file that is no\n"

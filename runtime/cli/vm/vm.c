@@ -38,6 +38,7 @@ enum {
 	KEY_SHARE,
 	KEY_JUNIT,
 	KEY_LOG,
+	KEY_RECORD,
 	KEY_ACCEL,
 };
 
@@ -57,10 +58,12 @@ static const struct argp_option options[] = {
 	{"junit", KEY_JUNIT, "FILE", 0,
 	 "Write JUnit XML of the TAP that the command prints; without TAP, of its exit status", 0},
 	{"log", KEY_LOG, "FILE", 0, "Write the kernel's messages", 0},
+	{"record", KEY_RECORD, "FILE", 0,
+	 "Write what the device was given and did, for `embeng replay`", 0},
 	{0},
 };
 
-#define MOST_WORDS 16 /* options of the script with their values */
+#define MOST_WORDS 18 /* options of the script with their values */
 
 /**
  * struct vm_call - the options that the user gave
@@ -142,6 +145,8 @@ static error_t parse_vm_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_LOG:
 		return take_vm_word(call, "--log", arg);
+	case KEY_RECORD:
+		return take_vm_word(call, "--record", arg);
 	case KEY_ACCEL:
 		return take_accel(state, arg);
 	case ARGP_KEY_ARG:
