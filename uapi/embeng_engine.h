@@ -813,11 +813,23 @@ struct embeng_update {
  * all the same where the model's policy is not to refuse them.
  */
 #define EMBENG_UPDATE_CHECKED (1u << 0)
+/*
+ * The gradients are sums that somebody made of a row's gradients in one replica, for a table that is
+ * spread over several hosts. Each is a run of its own: it is taken with its bits, the sign of a zero
+ * too, where a gradient would be added to +0. So the row is updated as if the replica had given the
+ * gradients themselves. A device without EMBENG_CAP_SUMS refuses the flag with RESERVED.
+ *
+ * The feature's LOOKUP was of form DENSE, and its ids are the rows that the sums are of; its table has
+ * ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails with FORM.
+ * Statistics count each sum as one id. The policy for gradients that are not finite sees sums alone,
+ * so whoever makes them looks at the gradients; with CHECKED the engine then refuses no sum.
+ */
+#define EMBENG_UPDATE_SUMS (1u << 1)
 
 /**
  * struct embeng_update_feature - gradients of one feature in an UPDATE
  * @feature: index of the feature; all features are given, in model order
- * @flags: EMBENG_UPDATE_CHECKED or 0
+ * @flags: EMBENG_UPDATE_CHECKED, EMBENG_UPDATE_SUMS or 0
  * @gradients: f32 array of the same shape as the activations of the step's LOOKUP. If it is
  *	not given, all gradients are zero; the optimizer still runs on the rows of the batch
  */
@@ -1522,6 +1534,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_SIGNATURE_UNCHECKED (1u << 6) /* nobody has checked who signed the firmware */
 #define EMBENG_CAP_QUANTIZATION (1u << 7)
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
+#define EMBENG_CAP_SUMS (1u << 9)	 /* UPDATE takes sums of a row's gradients */
 
 /**
  * EMBENG_CAP_TABLE - every capability, in words
@@ -1538,6 +1551,7 @@ struct embeng_record_name {
 	X(MINIBATCHING, "minibatching", "minibatching")        \
 	X(QUANTIZATION, "quantization", "quantization")        \
 	X(PARTITIONED, "partitioned", "partitioned CSR")       \
+	X(SUMS, "sums", "sums of gradients")                   \
 	X(SIGNATURE_UNCHECKED, "", "firmware signature unchecked")
 
 /**

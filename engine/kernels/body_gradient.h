@@ -235,11 +235,24 @@ INLINE struct kernel_segment plain_segment(const struct kernel_update *u)
 					.far = u->segments->far };
 }
 
+/* A run that is one sum already keeps its bits. Return: whether it is. */
+INLINE bool run_is_sum(const struct kernel_update *u, float *sum, u32 occ)
+{
+	const struct kernel_segment *s = kernel_find_segment(u->segments, u->segment_count, occ);
+	const float *coef;
+
+	if (s->sums)
+		__builtin_memcpy(sum, occurrence_gradient(s, occ, &coef), u->dim * sizeof(*sum));
+	return s->sums;
+}
+
 void KERNEL(run_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
 			  void *memory)
 {
 	struct kernel_scratch *scratch = memory;
 
+	if (u->flags & KERNEL_SUMS && run_is_sum(u, sum, *occ))
+		return;
 	if (u->flags & KERNEL_HELD)
 		return held_sum(u, sum, occ, n);
 	if (update_is_plain(u)) {

@@ -399,7 +399,8 @@ static __attribute__((__noinline__)) void limit_norm(const struct kernel_update 
 	static void update_##KIND(const struct kernel_update *u, u64 row, const float *g, \
 				  float coef, enum gradient_form form, vec *check) \
 	{ \
-		bool plain = !(u->flags & ~(KERNEL_EACH_OCCURRENCE | KERNEL_HELD)) && \
+		bool plain = !(u->flags & \
+			       ~(KERNEL_EACH_OCCURRENCE | KERNEL_HELD | KERNEL_SUMS)) && \
 			     !(KERNEL_OPTIMIZER_IS_TAME(KERNEL_##KIND) && u->mends); \
 		vec seen = { 0 }; \
 		if (form == GRADIENT_SUM && plain) \
@@ -440,9 +441,9 @@ INLINE void update_occurrence(const struct kernel_update *u, update_fn update, u
 	update(u, row, g, *coef, s->coef ? GRADIENT_WEIGHTED : GRADIENT_ONE, check);
 }
 
-/* An occurrence that takes a part of its gradient: what it takes is put together first. */
-INLINE void update_held(const struct kernel_update *u, update_fn update, u64 row, const u32 *occ,
-			float *sum, void *scratch, vec *check)
+/* An occurrence that takes a part of its gradient, or is a sum: what it takes is put together first. */
+INLINE void update_apart(const struct kernel_update *u, update_fn update, u64 row, const u32 *occ,
+			 float *sum, void *scratch, vec *check)
 {
 	KERNEL(run_gradient)(u, sum, occ, 1, scratch);
 	update(u, row, sum, 1.0f, GRADIENT_SUM, check);
@@ -458,8 +459,8 @@ INLINE void update_group(const struct kernel_update *u, update_fn update,
 		for (u64 i = 0; i < group->count; i++) {
 			const u32 *at = &occ[group->first + i];
 
-			if (u->flags & KERNEL_HELD)
-				update_held(u, update, group->row, at, sum, scratch, check);
+			if (u->flags & (KERNEL_HELD | KERNEL_SUMS))
+				update_apart(u, update, group->row, at, sum, scratch, check);
 			else
 				update_occurrence(u, update, group->row, *at, check);
 		}

@@ -142,6 +142,8 @@ void kernel_long_bag_apply(const struct kernel_long_bag *bag, u64 first, u64 end
  *	of @gradients; of the row of occurrence k they are at holders + grad_row[k - first] * dim.
  *	@coef is NULL then. KERNEL_HELD is set where a segment has these
  * @replica: segments are in (replica, feature) order
+ * @sums: each occurrence is the sum of a run, and a run of its own; @coef and @holders are NULL then.
+ *	KERNEL_SUMS is set where a segment has these
  * @far: the gradients are too large for a cache and worth prefetching
  */
 struct kernel_segment {
@@ -153,6 +155,7 @@ struct kernel_segment {
 	const float *coef;
 	const u32 *holders;
 	u32 replica;
+	bool sums;
 	bool far;
 };
 
@@ -177,7 +180,8 @@ struct kernel_group {
 #define KERNEL_DECAY_GRADIENT (1u << 6)
 #define KERNEL_BY_FREQUENCY (1u << 7)
 #define KERNEL_MAX_NORM (1u << 8)
-#define KERNEL_HELD (1u << 9) /* an occurrence takes the numbers of a gradient that it holds */
+#define KERNEL_HELD (1u << 9)  /* an occurrence takes the numbers of a gradient that it holds */
+#define KERNEL_SUMS (1u << 10) /* the gradients of some segments are sums */
 
 /**
  * struct kernel_update - how to update rows of one table in one step

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds how many of a row's next occurrences make up one run: they come from one replica, and are
- * at most KERNEL_RUN. The update kernels and the engine's cutting of hot rows must agree on these
- * runs, so both call this function.
+ * at most KERNEL_RUN. A sum that was made elsewhere is a run by itself. The update kernels and the
+ * engine's cutting of hot rows must agree on these runs, so both call this function.
  *
  * There is no floating point in it, and it looks only at its arguments.
  */
@@ -17,7 +17,9 @@ u64 kernel_run_length(const struct kernel_segment *segments, u64 segment_count, 
 	u64 limit;
 
 	*replica = s->replica;
-	while (s + 1 < end && s[1].replica == *replica)
+	if (s->sums)
+		return 1;
+	while (s + 1 < end && s[1].replica == *replica && !s[1].sums)
 		s++;
 	limit = s->end;
 	while (low < high) {

@@ -151,6 +151,11 @@ static struct kernel_segment segment_of(struct model *model, const struct batch_
 	return s;
 }
 
+static bool gives_sums(const struct part *part, u32 feature)
+{
+	return part->gradients->features[feature].flags & EMBENG_UPDATE_SUMS;
+}
+
 static void make_segments(struct model *model, u64 number, const struct table *table,
 			  const bool by_gradient, struct kernel_update *u)
 {
@@ -166,10 +171,13 @@ static void make_segments(struct model *model, u64 number, const struct table *t
 			if (!f)
 				continue;
 			s = segment_of(model, f, r, i, first, by_gradient);
+			s.sums = gives_sums(model_part(model, number, r), i);
 			if (s.end > first)
 				segments[count++] = s;
 			if (s.holders)
 				u->flags |= KERNEL_HELD;
+			if (s.sums)
+				u->flags |= KERNEL_SUMS;
 			first = s.end;
 		}
 	}

@@ -104,27 +104,46 @@ static u16 fetch_rates(struct command *command, struct update *update)
 	return blob_check_rates(&command->context->model->blob, update->rates, &command->fault);
 }
 
+/* Sums have neither weights nor the counts of what they are made of. */
+static u16 check_sums(const struct table *table, const struct batch_feature *f, u32 index,
+		      struct fault *fault)
+{
+	u32 flags = table->record.flags & (EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_BY_FREQUENCY);
+
+	if (f->given.form != EMBENG_FORM_DENSE)
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_GRADIENTS, index, 0,
+				 f->given.form, EMBENG_FORM_DENSE);
+	if (table->kernel != U32_MAX && flags != EMBENG_TABLE_ACCUMULATE)
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_TABLE, index, 0, flags,
+				 EMBENG_TABLE_ACCUMULATE);
+	return 0;
+}
+
 static u16 check_feature_gradients(struct command *command,
 				   const struct embeng_update_feature *given, u32 index,
-				   u64 outputs)
+				   const struct batch_feature *f)
 {
 	const struct model *model = command->context->model;
-	const struct embeng_record_table *table =
-		&model->tables[model->blob.features[index].table].record;
+	const struct table *table = &model->tables[model->blob.features[index].table];
 	struct fault *fault = &command->fault;
+	u32 known = EMBENG_UPDATE_CHECKED;
 	struct view view;
 	u16 status;
+
+	if (model->engine->caps.features & EMBENG_CAP_SUMS)
+		known |= EMBENG_UPDATE_SUMS;
 
 	if (given->feature != index)
 		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, index, 0,
 				 given->feature, index);
-	if (given->flags & ~EMBENG_UPDATE_CHECKED)
+	if (given->flags & ~known)
 		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
-				 given->flags, EMBENG_UPDATE_CHECKED);
-	if (!mem_given(&given->gradients))
-		return 0;
-	status = check_length(&given->gradients, outputs, 4ull * table->dim, EMBENG_FIELD_GRADIENTS,
-			      index, fault);
+				 given->flags, known);
+	status = given->flags & EMBENG_UPDATE_SUMS ? check_sums(table, f, index, fault) : 0;
+	if (status || !mem_given(&given->gradients))
+		return status;
+	status = check_length(&given->gradients, f->outputs, 4ull * table->record.dim,
+			      EMBENG_FIELD_GRADIENTS, index, fault);
 	if (!status)
 		status = region_get(command, &given->gradients, EMBENG_REGION_DEVICE_READ, 4,
 				    EMBENG_FIELD_GRADIENTS, index, &view);
@@ -191,7 +210,7 @@ u16 update_accept(struct command *command)
 		status = fetch_rates(command, update);
 	for (u32 i = 0; !status && i < model->blob.engine.feature_count; i++)
 		status = check_feature_gradients(command, &update->features[i], i,
-						 part->batch->features[i].outputs);
+						 &part->batch->features[i]);
 	if (!status)
 		status = give_rates(command, update);
 	return status;

@@ -712,6 +712,11 @@ struct embeng_rate {
  *	embeng_gradient_buffer() says. When one signals an error the update fails
  * @fence_count: how many, up to EMBENG_FENCES_MAX
  * @has_multiplier: @multiplier is given, even if it is 0
+ * @sums: not 0: the gradients are sums of each row's gradients in this replica, made where its samples
+ *	are, for tables that are spread over hosts. The batch names each row once, in order of no
+ *	matter, with embeng_batch_dense(). The rows get the bits that the gradients themselves would
+ *	have given, signs of zeros too. Tables must accumulate gradients and not scale by frequency.
+ *	Sums are not looked at for numbers that are not finite: whoever makes them does that
  */
 struct embeng_gradients {
 	size_t size;
@@ -725,6 +730,7 @@ struct embeng_gradients {
 	const int *fences;
 	size_t fence_count;
 	int has_multiplier;
+	int sums;
 };
 
 /**

@@ -202,6 +202,8 @@ struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica,
 		d.features[i].feature = (u32)fuzz_near(f, i);
 		d.features[i].flags = (u32)fuzz_near(f,
 						     fuzz_rarely(f, 4) ? EMBENG_UPDATE_CHECKED : 0);
+		if (fuzz_rarely(f, 16))
+			d.features[i].flags |= EMBENG_UPDATE_SUMS;
 		if (!fuzz_rarely(f, 8))
 			d.features[i].gradients = floats(s, f,
 							 outputs_of(s, replica, step, i) * dim);

@@ -175,16 +175,32 @@ class Engine:
                     require(self.non_finite != "error" or math.isfinite(g), "ERANGE",
                             f"step {step}: feature {name}, sample {s}, column {c}: gradient {g}")
 
-    def _part(self, batch, gradients, learning_rates, multiplier):
-        """A replica's part of a step, once all of it is right; a discarded part is None."""
+    def _check_sums(self, step, lookups):
+        for name, lookup in lookups.items():
+            require(lookup.form == "dense", "EINVAL",
+                    f"step {step}: feature {name}: a sum belongs to one row")
+            table = lookup.feature.table
+            h = table.optimizer.h if table.optimizer else {}
+            require(h.get("use_gradient_accumulation", True), "EINVAL",
+                    f"step {step}: table {table.name} applies each gradient by itself")
+            require(not h.get("scale_by_frequency", False), "EINVAL",
+                    f"step {step}: table {table.name} divides sums by the number of ids")
+
+    def _part(self, batch, gradients, learning_rates, multiplier, sums=False):
+        """A replica's part of a step, once all of it is right; a discarded part is None.
+
+        Sums of a row's gradients add up as gradients do: only their zeros have a sign of their own."""
         step = batch.step
         flat = self._gradients(batch, gradients)
+        if sums:
+            self._check_sums(step, batch.lookups)
         rates = self._rates(step, learning_rates or {})
         require(math.isfinite(float(multiplier)), "ERANGE", f"multiplier {multiplier}")
         require(all(part is None or part[2] == multiplier
                     for part in self.given.get(step, {}).values()), "EINVAL",
                 "another multiplier than the other replicas'")
-        self._check_finite(step, flat)
+        if not sums:
+            self._check_finite(step, flat)
         return flat, rates, multiplier
 
     def _oldest(self, replica):
@@ -197,9 +213,9 @@ class Engine:
         self.given.setdefault(step, {})[replica] = part
         self._progress()
 
-    def apply_gradients(self, gradients, replica=0, learning_rates=None, multiplier=1.0):
+    def apply_gradients(self, gradients, replica=0, learning_rates=None, multiplier=1.0, sums=False):
         rep, step = self._oldest(replica)
-        part = self._part(rep.training[step], gradients, learning_rates, multiplier)
+        part = self._part(rep.training[step], gradients, learning_rates, multiplier, sums)
         rep.dequeued.pop(0)
         self._give(step, replica, part)
 
@@ -208,13 +224,14 @@ class Engine:
         rep.dequeued.pop(0)
         self._give(step, replica, None)
 
-    def update(self, features, gradients, replica=0, learning_rates=None, multiplier=1.0):
+    def update(self, features, gradients, replica=0, learning_rates=None, multiplier=1.0,
+               sums=False):
         """Gradients of a batch that is not looked up."""
         rep = self._replica(replica)
         require(all(replica in self.given.get(step, {}) for step in rep.training), "ETIME",
                 f"replica {replica} has a batch that waits for gradients")
         batch = Batch(self._lookups(features, True), rep.enqueued + 1)
-        part = self._part(batch, gradients, learning_rates, multiplier)
+        part = self._part(batch, gradients, learning_rates, multiplier, sums)
         self._count(batch.lookups)
         rep.enqueued = rep.looked_up = batch.step
         rep.training[batch.step] = batch

@@ -152,6 +152,7 @@ class Lookup:
         self.shape = self._shape(lead)
         self.weights = [w for bag in bags for _, w in bag]
         self.bags = bags          # as they were given
+        self.form = forms[0]
         self.weighs = forms[0] != "dense" and not sequence
         bags = [self._take(s, bag, length if sequence else math.inf)
                 for s, bag in enumerate(bags)]

@@ -110,24 +110,28 @@ class Vector:
                 body["expect"][name] = rounded(out[name])
         body.update(tolerance)
 
-    def apply(self, gradients=None, replica=0, rates=None, error=None, multiplier=None):
+    @staticmethod
+    def _given(**options):
+        return {key: value for key, value in options.items() if value is not None}
+
+    def apply(self, gradients=None, replica=0, rates=None, error=None, multiplier=None, sums=None):
         gradients = gradients or {}
         body = self._body(replica, gradients=gradients)
         if rates is not None:
             body["learning_rates"] = rates
-        given = {} if multiplier is None else {"multiplier": multiplier}
+        given = self._given(multiplier=multiplier, sums=sums)
         body.update(given)
         self._step("apply_gradients", body,
                    lambda: self.engine.apply_gradients(gradients, replica, rates, **given), error)
 
     def update(self, features, gradients=None, replica=0, rates=None, error=None,
-               multiplier=None):
+               multiplier=None, sums=None):
         """Gradients of a batch that is not looked up."""
         gradients = gradients or {}
         body = self._body(replica, features=features, gradients=gradients)
         if rates is not None:
             body["learning_rates"] = rates
-        given = {} if multiplier is None else {"multiplier": multiplier}
+        given = self._given(multiplier=multiplier, sums=sums)
         body.update(given)
         self._step("update", body, lambda: self.engine.update(features, gradients, replica, rates,
                                                               **given), error)

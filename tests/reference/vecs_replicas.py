@@ -222,7 +222,60 @@ def cores_hot_row():
     return v
 
 
+def sums_of_rows(kind, optimizer):
+    """Each replica gives one sum for each of its rows, in any order of rows."""
+    v = Vector(f"replicas_sums_{kind}", "Sums of each row's gradients, made where the samples are, "
+               "are added over the replicas and applied once.",
+               [table("t", combiner="mean", optimizer=optimizer),
+                table("u", dim=2, combiner="sum", optimizer=optimizer)],
+               [feature("a"), feature("c", "u")], {"replicas": 3})
+    for seed in range(2):
+        for r in range(3):
+            v.lookup({"a": dense([5, r, 2 + r + seed]), "c": dense([7 - r, 1])}, replica=r)
+        for r in range(3):
+            v.apply(v.grads(4 * r + seed), replica=r, sums=True if r else None)
+    for name in "tu":
+        v.table(name)
+        v.stats(name)
+    return v
+
+
+def sums_refused():
+    refused = {"errno": "EINVAL"}
+    v = Vector("replicas_sums_refused", "A sum belongs to one row: it is refused for bags, and for a "
+               "table that applies each gradient by itself; the step then takes gradients.",
+               [table(optimizer=sgd(0.25)),
+                table("each", optimizer={**sgd(0.25), "use_gradient_accumulation": False})],
+               [feature(), feature("g", "each")], {"replicas": 1})
+    ones = {"f": {"fill": 1}, "g": {"fill": 1}}
+    v.lookup({"f": ragged([[1, 2], [3]]), "g": dense([1])})
+    v.apply(ones, sums=True, error={**refused, "contains": ["feature f", "a sum belongs to one row"]})
+    v.apply(ones)
+    v.lookup({"f": dense([1, 2]), "g": dense([1])})
+    v.apply(ones, sums=True, error={**refused, "contains": ["table each", "by itself"]})
+    v.apply(ones, sums=False)
+    v.table()
+    v.table("each")
+    return v
+
+
+def sums_of_updates():
+    v = Vector("replicas_sums_updates", "Sums of a batch that is not looked up; without samples a "
+               "replica has none.", [table(optimizer=adagrad(0.25))], [feature()], {"replicas": 2})
+    for seed in range(2):
+        v.update({"f": dense([4, 1])}, {"f": [[1, 2, seed], [-1, 0.5, 0]]}, sums=True)
+        v.update({"f": dense([])}, {"f": []}, replica=1, sums=True)
+    v.table()
+    v.table(slot="accumulators")
+    return v
+
+
 def vectors():
+    yield sums_of_rows("adagrad", adagrad(0.25))
+    yield sums_of_rows("adam_corrected",
+                       {"kind": "adam", "learning_rate": 0.125, "bias_correction": True})
+    yield sums_of_updates()
+    yield sums_refused()
     yield sum_over(2)
     yield sum_over(3)
     yield from (make() for make in (own_order, step_ahead, own_queue, differing_rates,

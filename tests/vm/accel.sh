@@ -169,6 +169,7 @@ for path in mapped validated; do
 	program $path unit/test_table_map
 	program $path unit/test_add_tables
 	program $path unit/test_bags
+	program $path unit/test_split_tables
 done
 
 results soft "$folder/soft.lines"

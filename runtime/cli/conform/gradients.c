@@ -105,15 +105,16 @@ static int take_gradient(struct run *r, const char *name, const struct json *gra
 }
 
 /* @b: the batch of an update, or NULL: they are for the batch that was dequeued. */
-static int hand_in(struct run *r, struct embeng_batch *b, uint32_t replica,
-		   const struct json *multiplier, const struct handed_in *in)
+static int hand_in(struct run *r, struct embeng_batch *b, uint32_t replica, const struct json *body,
+		   const struct handed_in *in)
 {
+	const struct json *multiplier = member(body, "multiplier");
 	struct embeng_gradients gradients = EMBENG_INIT(
 		embeng_gradients, .replica = replica, .count = in->count,
 		.features = (const float *const *)in->features, .elements = in->elements,
 		.rates = in->rates, .rate_count = in->rate_count,
 		.multiplier = multiplier ? (float)value_number(multiplier) : 0,
-		.has_multiplier = multiplier != NULL);
+		.has_multiplier = multiplier != NULL, .sums = bool_member(body, "sums", false));
 	int err = b ? embeng_update(r->e, b, &gradients, 0)
 		    : embeng_apply_gradients(r->e, &gradients, 0);
 
@@ -140,7 +141,7 @@ int update_made(struct run *r, struct embeng_batch *b, const struct json *body)
 	int err = read_given(r, !b, body, &replica, &in);
 
 	if (!err)
-		err = hand_in(r, b, replica, member(body, "multiplier"), &in);
+		err = hand_in(r, b, replica, body, &in);
 	tear_down(&in);
 	return err;
 }

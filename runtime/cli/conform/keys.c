@@ -121,6 +121,7 @@ static const struct key apply_keys[] = {
 	{"gradients", TYPE_MAP_GRADIENT, REQUIRED, NULL},
 	{"learning_rates", TYPE_MAP_NUMBER, OPTIONAL, NULL},
 	{"multiplier", TYPE_NUMBER, OPTIONAL, NULL},
+	{"sums", TYPE_BOOL, OPTIONAL, NULL},
 	{0},
 };
 
@@ -130,6 +131,7 @@ static const struct key update_keys[] = {
 	{"gradients", TYPE_MAP_GRADIENT, REQUIRED, NULL},
 	{"learning_rates", TYPE_MAP_NUMBER, OPTIONAL, NULL},
 	{"multiplier", TYPE_NUMBER, OPTIONAL, NULL},
+	{"sums", TYPE_BOOL, OPTIONAL, NULL},
 	{0},
 };
 

@@ -277,7 +277,7 @@ static void show_update_feature(struct sheet *s, const struct bytes *b, uint64_t
 	M(update_feature, gradients);
 	if (whole && v.feature != i)
 		sheet_odd(s, at, "feature %u stands where feature %u must be", v.feature, i);
-	if (v.flags & ~EMBENG_UPDATE_CHECKED)
+	if (v.flags & ~(EMBENG_UPDATE_CHECKED | EMBENG_UPDATE_SUMS))
 		sheet_odd(s, AT(update_feature, flags), "the flags %#x are unknown", v.flags);
 	if (v.gradients.length % 4)
 		sheet_odd(s, AT(update_feature, gradients),

@@ -33,6 +33,8 @@ NO_VERBS = {"lookup", "partition", "stacking", "expect_config"}
 NOT_IN_PYTHON: dict[str, str] = {
     "errors/error_dense_shape": "the shape of a dense input is that of its array",
     "errors/error_weights_with_dense": "weights come with bags alone",
+    **{f"replicas/replicas_sums_{name}": "sums are for programs whose tables are spread over hosts"
+       for name in ("adagrad", "adam_corrected", "refused", "updates")},
     "inputs/dense_rank_1_and_2": "an array has at most two dimensions",
     "gradients/told_replica": "gradient_norm() takes no replica, and so refuses none",
     "model/model_hosts_zero": "0 is the default of the library",

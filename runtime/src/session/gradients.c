@@ -148,7 +148,11 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 		.flags = EMBENG_UPDATE_MULTIPLIER,
 		.multiplier = slot->multiplier,
 	};
-	bool fenced = g->fence_count, checked = !fenced && gradients_are_checked(e);
+	bool fenced = g->fence_count;
+	uint32_t flags = slot->sums ? EMBENG_UPDATE_SUMS | EMBENG_UPDATE_CHECKED : 0;
+
+	if (!fenced && gradients_are_checked(e, slot))
+		flags |= EMBENG_UPDATE_CHECKED;
 
 	if (rate_bytes)
 		head.rates = region_part(&slot->gradients, rates_at, rate_bytes);
@@ -157,7 +161,7 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 	for (size_t f = 0; f < g->count; f++) {
 		struct embeng_update_feature feature = {
 			.feature = (uint32_t)f,
-			.flags = checked ? EMBENG_UPDATE_CHECKED : 0,
+			.flags = flags,
 		};
 		const float *from = session_gradient(e, g, f);
 		int ret = 0;
@@ -270,6 +274,7 @@ int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradien
 	int ret = check_step_features(e, slot, g);
 
 	ret = ret ? ret : take_multiplier(slot, g);
+	ret = ret ? ret : sums_take(e, slot, g);
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
 	ret = ret ? ret : rates_take(e, slot, g);

@@ -57,6 +57,7 @@ struct slot {
 	struct pins input_pins, gradient_pins;
 	uint32_t *rates; /* f32 bits of the dynamic rates of its update, as @multiplier */
 	uint32_t multiplier;
+	bool sums;	/* its gradients are sums; see sums.c */
 	bool withdrawn; /* a lookup of a step before failed, so this one will */
 	int ready;	/* sync_file of a view that was given before its lookup was done, or -1 */
 };
@@ -227,7 +228,7 @@ int gradient_error(const struct embeng *e, uint64_t step, uint32_t replica, uint
 int gradients_check_given(const struct embeng *e, const char *what, const uint64_t *elements,
 			  const struct embeng_gradients *g);
 /* Whether the library refuses such gradients itself. */
-bool gradients_are_checked(const struct embeng *e);
+bool gradients_are_checked(const struct embeng *e, const struct slot *slot);
 /* Looks at a feature's gradients. Return: 0, or -ERANGE for one that is refused. */
 int gradients_check(const struct embeng *e, const struct slot *slot, size_t f, const float *from);
 /* Copies and counts a feature's gradients; otherwise likewise. */
@@ -269,6 +270,9 @@ int fences_check(const struct embeng *e, const struct slot *slot, const struct e
 /* submit() of an UPDATE behind them, and behind its own LOOKUP. */
 int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 		  struct deadline deadline, struct embeng_cmd *cmd);
+
+/* sums.c: notes whether the gradients are sums, and checks that those can be taken. */
+int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
 
 /* freeze.c: whether updates do not change the table of a feature, as far as this handle knows. */
 bool session_leaves_alone(const struct embeng *e, size_t feature);

@@ -252,8 +252,8 @@ START_TEST(test_features)
 	look(d, 0, 1);
 	REFUSE(g.feature[1].feature = 0, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 1, 0, 0,
 	       1);
-	REFUSE(g.feature[0].flags = 3, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 0, 3,
-	       EMBENG_UPDATE_CHECKED);
+	REFUSE(g.feature[0].flags = 5, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 0, 5,
+	       EMBENG_UPDATE_CHECKED | EMBENG_UPDATE_SUMS);
 	REFUSE(GRADIENTS.length += 4, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GRADIENTS, 1, 0, 40, 36);
 	REFUSE(GRADIENTS.length = 0, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GRADIENTS, 1, 0, 0, 36);
 	REFUSE(GRADIENTS.generation = 0, EMBENG_STATUS_KEY, EMBENG_FIELD_GRADIENTS, 1, 0, 0, 0);
@@ -439,9 +439,73 @@ START_TEST(test_missing_gradients_touch_their_rows)
 }
 END_TEST
 
+/* A sum keeps its bits, also where one sum of zeros after the other has a sign. */
+START_TEST(test_sums_keep_their_bits)
+{
+	struct two_model m = two_model(1);
+	struct direct *d = two_open(&m);
+	float *w = (float *)d->context.model->tables[1].data;
+
+	for (u32 sums = 0; sums < 2; sums++) {
+		struct given g;
+		float *to;
+
+		for (u32 i = 0; i < 12; i++)
+			w[i] = -0.0f;
+		look(d, 0, sums + 1);
+		g = give(d, 0, sums + 1, 0.5f);
+		to = (float *)(void *)(d->arena + g.feature[1].gradients.offset);
+		for (u32 i = 0; i < 9; i++)
+			to[i] = -0.0f;
+		g.feature[1].flags = sums ? EMBENG_UPDATE_SUMS : 0;
+		ck_assert_uint_eq(direct_do(d, g.command), 0);
+		/* w - lr * g: -0 - +0 is -0, and -0 - -0 is +0. */
+		for (u32 i = 0; i < 12; i++)
+			ck_assert_uint_eq(bits_of(w[i]) >> 31, !(sums && i / 3 % 2));
+	}
+	direct_free(d);
+}
+END_TEST
+
+static void expect_sums_refused(u32 flags, bool known, struct expected e)
+{
+	struct two_model m = two_model(1);
+	struct direct *d;
+	struct given g;
+
+	m.table[1].flags = flags;
+	d = two_open(&m);
+	if (!known)
+		d->engine.caps.features &= ~EMBENG_CAP_SUMS;
+	look(d, 0, 1);
+	g = give(d, 0, 1, 0.5f);
+	g.feature[1].flags = EMBENG_UPDATE_SUMS;
+	refused(d, g, e);
+	ck_assert_uint_eq(direct_do(d, give(d, 0, 1, 0.5f).command), 0);
+	direct_free(d);
+}
+
+START_TEST(test_sums_refused)
+{
+	const u32 by_frequency = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_BY_FREQUENCY;
+
+	expect_sums_refused(EMBENG_TABLE_ACCUMULATE, false,
+			    (struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 1, 0,
+					      EMBENG_UPDATE_SUMS, EMBENG_UPDATE_CHECKED});
+	expect_sums_refused(0, true,
+			    (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_TABLE, 1, 0, 0,
+					      EMBENG_TABLE_ACCUMULATE});
+	expect_sums_refused(by_frequency, true,
+			    (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_TABLE, 1, 0,
+					      by_frequency, EMBENG_TABLE_ACCUMULATE});
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {test_header,
+	const TTest *const tests[] = {test_sums_keep_their_bits,
+				      test_sums_refused,
+				      test_header,
 				      test_memory_of_rates,
 				      test_features,
 				      test_replicas_give_the_same_bits,
