@@ -144,10 +144,11 @@ static void read_shard(struct embeng *e, const struct embeng_shard *shard, struc
 
 static size_t count_differences(const struct arrays *a, const struct arrays *b)
 {
+	const uint32_t *x = (const void *)a, *y = (const void *)b;
 	size_t count = 0;
 
-	for (size_t i = 0; i < ARRAYS * ROWS * DIM; i++)
-		count += memcmp(&a->numbers[0][i], &b->numbers[0][i], sizeof(float)) != 0;
+	for (size_t i = 0; i < sizeof(*a) / sizeof(*x); i++)
+		count += x[i] != y[i];
 	return count;
 }
 
