@@ -175,6 +175,9 @@ odd 'a state that is unknown' ring 'byte 192' 'the state 9 of the queue is unkno
 
 "$embeng" decode good/registers >out
 says out 'an event of the log' '^ *2112  event  *1 at 77 ns: POWER_ON'
+says out 'with its meaning' '(the engine came up)$'
+says out 'the field of a register' '  BOOT_STATE\.STATE  *RUNNING: '
+says out 'half a register' '  INTERFACE\.MAJOR  *[0-9][0-9]*$'
 patch registers 172 4 1
 odd 'a fault of the device' registers 'byte 172' 'STATUS is 1'
 patch registers 2112 4 5

@@ -10,20 +10,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../device/events.h"
+#include "../device/registers.h"
 #include "embeng_regs.h"
 #include "readers.h"
 #include "words.h"
-
-static const struct {
-	const char *name, *words;
-	uint32_t offset, bytes;
-} registers[] = {
-#define REGISTER(name, offset, bytes, writer, reset, words) {#name, words, offset, bytes},
-	EMBENG_REGISTER_TABLE(REGISTER)
-#undef REGISTER
-};
-
-#define REGISTERS (sizeof(registers) / sizeof(registers[0]))
 
 static void check_register(struct sheet *s, uint64_t offset, const char *name, uint64_t value)
 {
@@ -50,15 +41,32 @@ static void check_register(struct sheet *s, uint64_t offset, const char *name, u
 		sheet_odd(s, offset, "%" PRIu64 " errors of the table memory lost data", value);
 }
 
+/* Adds the fields of a register as "STATE.FIELD"; of flags, those that are set. */
+static void show_register_fields(struct sheet *s, uint64_t offset, const struct reg *reg,
+				 uint64_t value)
+{
+	char name[96], text[REG_FIELD_TEXT];
+
+	for (size_t i = 0; i < register_field_count; i++) {
+		const struct reg_field *field = &register_fields[i];
+		uint64_t part = register_field_read(field, value);
+
+		if (field->offset != reg->offset || (field->kind == REG_FIELD_FLAG && !part))
+			continue;
+		snprintf(name, sizeof(name), "%s.%s", reg->name, field->name);
+		sheet_text(s, offset, name, "%s", register_field_text(field, part, text));
+	}
+}
+
 void register_show(struct sheet *s, uint64_t offset, const char *name, uint64_t value)
 {
-	size_t i = 0;
+	const struct reg *reg = register_find(name, strlen(name));
 
-	while (i < REGISTERS && strcmp(registers[i].name, name) != 0)
-		i++;
-	sheet_text(s, offset, name, "%#" PRIx64 "%s%s", value, i < REGISTERS ? "  " : "",
-		   i < REGISTERS ? registers[i].words : "");
-	if (i == REGISTERS)
+	sheet_text(s, offset, name, "%#" PRIx64 "%s%s", value, reg ? "  " : "",
+		   reg ? reg->words : "");
+	if (reg)
+		show_register_fields(s, offset, reg, value);
+	else
 		sheet_odd(s, offset, "the register %s is unknown", name);
 	check_register(s, offset, name, value);
 }
@@ -74,6 +82,7 @@ bool page_is(const struct bytes *b)
 static void decode_event(struct sheet *s, const struct bytes *b, uint64_t at, uint32_t number)
 {
 	struct embeng_event event;
+	char words[EVENT_WORDS];
 
 	memcpy(&event, b->data + at, sizeof(event));
 	if (event.number != number) {
@@ -83,11 +92,10 @@ static void decode_event(struct sheet *s, const struct bytes *b, uint64_t at, ui
 	sheet_text(s, at, "event",
 		   "%u at %llu ns: %s, context %d, queue %d, detail %u, value %llu (%s)",
 		   event.number, (unsigned long long)event.time_ns,
-		   word_or_unknown(word_event(event.kind)), (int)event.context,
+		   word_or_unknown(event_name(&event)), (int)event.context,
 		   event.queue == EMBENG_EVENT_NO_QUEUE ? -1 : event.queue, event.detail,
-		   (unsigned long long)event.value,
-		   word_or_unknown(word_event_sentence(event.kind)));
-	if (!word_event(event.kind))
+		   (unsigned long long)event.value, event_words(&event, words));
+	if (!event_name(&event))
 		sheet_odd(s, at + offsetof(struct embeng_event, kind),
 			  "the kind %u of event %u is unknown", event.kind, number);
 }
@@ -116,7 +124,7 @@ static void decode_log(struct sheet *s, const struct bytes *b)
 void page_read(struct sheet *s, const struct bytes *b)
 {
 	sheet_part(s, 0, "registers");
-	for (size_t i = 0; i < REGISTERS; i++) {
+	for (size_t i = 0; i < register_count; i++) {
 		if (registers[i].offset + registers[i].bytes > b->size) {
 			sheet_odd(s, b->size, "the page ends in front of %s", registers[i].name);
 			return;

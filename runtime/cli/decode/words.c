@@ -30,8 +30,6 @@
 #define FIELD(name, value, words) [value] = words,
 #define BOOT_ERROR(name, value, text) [value] = text,
 #define BOOT_ERROR_NAME(name, value, text) [value] = #name,
-#define EVENT(name, value, words) [value] = #name,
-#define EVENT_WORDS(name, value, words) [value] = words,
 #define OPTIMIZER(name, value) [value] = #name,
 
 WORDS(word_opcode, EMBENG_OPCODE_TABLE(OPCODE))
@@ -71,8 +69,6 @@ WORDS(word_admin, [EMBENG_ADMIN_NOP] = "NOP", [EMBENG_ADMIN_CONTEXT_CREATE] = "C
       [EMBENG_ADMIN_INVALIDATE] = "INVALIDATE")
 WORDS(word_boot_error, EMBENG_BOOT_ERROR_TABLE(BOOT_ERROR_NAME))
 WORDS(word_boot_error_sentence, EMBENG_BOOT_ERROR_TABLE(BOOT_ERROR))
-WORDS(word_event, EMBENG_EVENT_TABLE(EVENT))
-WORDS(word_event_sentence, EMBENG_EVENT_TABLE(EVENT_WORDS))
 WORDS(word_boot_state, [EMBENG_BOOT_RESET] = "RESET", [EMBENG_BOOT_ROM] = "ROM",
       [EMBENG_BOOT_LOADING] = "LOADING", [EMBENG_BOOT_RUNNING] = "RUNNING",
       [EMBENG_BOOT_FAILED] = "FAILED")

@@ -24,8 +24,6 @@ const char *word_admin(uint64_t opcode);
 const char *word_boot_state(uint64_t state);
 const char *word_boot_error(uint64_t error);
 const char *word_boot_error_sentence(uint64_t error);
-const char *word_event(uint64_t kind);
-const char *word_event_sentence(uint64_t kind);
 const char *word_flavour(uint64_t flavour);
 
 /* The meaning of a cause of a reset, by the word that the driver writes. */
