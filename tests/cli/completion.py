@@ -48,6 +48,12 @@ BECOMES = {
     "embeng checkpoint reshard --sharding m": "embeng checkpoint reshard --sharding mod ",
     "embeng reset --fu": "embeng reset --function ",
     "embeng --vers": "embeng --version ",
+    "embeng regs progr": "embeng regs progress ",
+    "embeng regs capab": "embeng regs capabilities ",
+    "embeng regs features.quant": "embeng regs features.quantization ",
+    "embeng regs --save imag": "embeng regs --save image.fw ",
+    "embeng fault set drop": "embeng fault set drop_completion ",
+    "embeng fault clear link": "embeng fault clear link_down ",
     "embeng list x": "embeng list x",
 }
 # A line as typed, some words that are offered behind it, and some that are not.
@@ -55,6 +61,8 @@ OFFERS = {
     "embeng checkpoint l": (("list", "ls"), ("verify", "conform")),
     "embeng re": (("regs", "reset"), ("list",)),
     "embeng fw ": (("pack", "sign", "verify"), ("ls", "info")),
+    "embeng regs boot_": (("boot_state", "boot_error"), ("capabilities",)),
+    "embeng fault list ": (("drop_completion", "link_down"), ("set",)),
     "embeng plan --c": (("--checkpoint", "--cores"), ("--json", "--table")),
 }
 
@@ -157,6 +165,30 @@ def try_fish(report, folder, work, environment):
                     found)
 
 
+def make_emulator(work, embeng):
+    """A folder with an embeng that finds the faults of an emulated device in a tree of its own."""
+    tree = os.path.join(work, "tree")
+    os.makedirs(os.path.join(tree, "sys/module/embeng_emu"))
+    os.makedirs(os.path.join(tree, "sys/devices/platform/embeng_emu.0/pci0eb0:00"))
+    for name in ("drop_completion", "link_down"):
+        at = os.path.join(tree, "sys/kernel/debug/embeng_emu/0/faults", name)
+        os.makedirs(at)
+        for file in ("about", "target_is", "value_is", "count", "per_mille", "target", "seed",
+                     "value", "value_default", "tries", "hits"):
+            with open(os.path.join(at, file), "w", encoding="utf-8") as text:
+                text.write("queue\n" if file in ("about", "target_is", "value_is") else "0\n")
+    folder = os.path.join(work, "bin")
+    os.mkdir(folder)
+    path = os.path.join(folder, "embeng")
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(f'''#!/bin/sh
+[ "$1" != fault ] || set -- "$@" --root '{tree}'
+exec '{embeng}' "$@"
+''')
+    os.chmod(path, 0o755)
+    return folder
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -167,7 +199,7 @@ def main():
         open(os.path.join(work, "image.fw"), "wb").close()
         environment = {**os.environ, "HOME": work, "ZDOTDIR": work, "TERM": "dumb", "COLUMNS": "200",
                        "LC_ALL": "C.UTF-8",
-                       "PATH": os.path.dirname(embeng) + os.pathsep + os.environ["PATH"]}
+                       "PATH": make_emulator(work, embeng) + os.pathsep + os.environ["PATH"]}
         for name, command, setup in (("bash", ["bash", "--norc", "--noprofile", "-i"], BASH),
                                      ("zsh", ["zsh", "-f", "-i"], ZSH)):
             if not shutil.which(name):

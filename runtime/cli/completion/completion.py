@@ -17,6 +17,8 @@ from typing import NamedTuple
 DEVICES = {"DEVICE"}
 FILES = {"FILE", "MODEL", "SOURCE", "IMAGE", "CERT", "KEY", "PATH", "OUT"}
 FOLDERS = {"DIR", "IN", "OLD"}
+# The words before --list-names, which prints all names of the kind.
+NAMED = {"REGISTER": "regs", "FAULT": "fault list"}
 ALTERNATIVES = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 MADE = "Made from the tables of the command by completion.py."
 
@@ -41,10 +43,12 @@ class Scope(NamedTuple):
 
 
 def kind(value):
-    """What to offer for a value or an argument: device, file, folder, some words, or nothing."""
+    """What to offer: device, file, folder, some words, names by a call of embeng, or nothing."""
     if ALTERNATIVES.fullmatch(value):
         return "words " + value.replace("|", " ")
     names = set(re.findall(r"[A-Z]+", value))
+    for name in sorted(names & NAMED.keys()):
+        return "names " + NAMED[name]
     for offered, known in (("device", DEVICES), ("file", FILES), ("folder", FOLDERS)):
         if names & known:
             return offered
@@ -140,6 +144,9 @@ _embeng_offer()
 	file) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	folder) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	words) shift 2; mapfile -t COMPREPLY < <(compgen -W "$*" -- "$word") ;;
+	names)
+		shift 2
+		mapfile -t COMPREPLY < <(compgen -W "$(embeng "$@" --list-names 2>/dev/null)" -- "$word") ;;
 	esac
 }}
 
@@ -218,6 +225,14 @@ _embeng_devices()
 	compadd -a names
 }}
 
+# _embeng_names VERB [COMMAND]: what it prints with --list-names
+_embeng_names()
+{{
+	local -a names
+	names=(${{(f)"$(embeng "$@" --list-names 2>/dev/null)"}})
+	compadd -a names
+}}
+
 _embeng()
 {{
 	local -a known
@@ -255,6 +270,8 @@ def zsh_action(value):
     offered = kind(value)
     if offered.startswith("words "):
         return f"({offered[6:]})"
+    if offered.startswith("names "):
+        return "{_embeng_names " + offered[6:] + "}"
     return {"device": "_embeng_devices", "file": "_files", "folder": "_files -/", "nothing": " "}[offered]
 
 
@@ -324,6 +341,8 @@ def fish_value(value):
     offered = kind(value)
     if offered.startswith("words "):
         return f" -a {quoted(offered[6:])}"
+    if offered.startswith("names "):
+        return f" -a '(embeng {offered[6:]} --list-names 2>/dev/null)'"
     return {"device": " -a '(__embeng_devices)'", "file": " -F",
             "folder": " -a '(__fish_complete_directories)'", "nothing": ""}[offered]
 

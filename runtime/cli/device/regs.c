@@ -4,6 +4,7 @@
  * compares them with such a file, and shows the event log. No model is opened for it. Behind the
  * driver it needs the rights of an administrator.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,8 +21,9 @@
 #include "snapshot.h"
 
 static const char doc[] =
-	"Show all registers of a device, or those that are named, for bring-up. A NAME is that of\n"
-	"a register, of a group (capabilities, state, requests, counters), or REGISTER.FIELD.\v"
+	"Show all registers of a device, or those that are named, for bring-up. REGISTER is\n"
+	"the name of one, of a group (capabilities, state, requests, counters), or has a field\n"
+	"behind it, as in features.quantization.\v"
 	"Examples:\n"
 	"  embeng regs                                    show all registers of the first device\n"
 	"  embeng regs boot_state boot_error              show two registers\n"
@@ -36,7 +38,7 @@ static const char doc[] =
 	"                                                 write without the driver's knowledge\n\n"
 	"For a device behind the driver this needs the rights of an administrator.";
 
-enum { KEY_WRITE = 0x100, KEY_LOG, KEY_SAVE, KEY_DIFF };
+enum { KEY_WRITE = 0x100, KEY_LOG, KEY_SAVE, KEY_DIFF, KEY_NAMES };
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
@@ -50,6 +52,7 @@ static const struct argp_option options[] = {
 	 "Show what is different between two files that --save wrote, or between one file and the "
 	 "device",
 	 0},
+	{"list-names", KEY_NAMES, NULL, OPTION_HIDDEN, NULL, 0}, /* for completions */
 	{0},
 };
 
@@ -61,7 +64,7 @@ static const struct argp_option options[] = {
  */
 struct call {
 	const char *device, *save;
-	bool log, diff;
+	bool log, diff, names;
 	struct regs_chosen chosen;
 	size_t write_count;
 	struct {
@@ -218,6 +221,9 @@ static error_t parse_regs_option(int key, char *arg, struct argp_state *state)
 	case KEY_DIFF:
 		call->diff = true;
 		return 0;
+	case KEY_NAMES:
+		call->names = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		return add_register_name(call, arg, state);
 	case ARGP_KEY_END:
@@ -318,11 +324,39 @@ static int diff_registers(const struct call *call, const struct output *out)
 	return code;
 }
 
+static void print_lower_case(const char *name)
+{
+	for (; *name; name++)
+		putchar(tolower((unsigned char)*name));
+}
+
+/* For completions: all that NAME may be, a line each. */
+static int list_register_names(void)
+{
+	for (size_t i = 0; i < register_group_count; i++) {
+		print_lower_case(register_groups[i].name);
+		putchar('\n');
+	}
+	for (size_t i = 0; i < register_count; i++) {
+		print_lower_case(registers[i].name);
+		putchar('\n');
+		for (size_t f = 0; f < register_field_count; f++) {
+			if (register_fields[f].offset != registers[i].offset)
+				continue;
+			print_lower_case(registers[i].name);
+			putchar('.');
+			print_lower_case(register_fields[f].name);
+			putchar('\n');
+		}
+	}
+	return CLI_OK;
+}
+
 int cmd_regs(int argc, char **argv)
 {
 	static const struct argp argp = {.options = options,
 					 .parser = parse_regs_option,
-					 .args_doc = "[NAME...]",
+					 .args_doc = "[REGISTER...]",
 					 .doc = doc};
 	struct output out = {.verb = "regs"};
 	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
@@ -332,6 +366,8 @@ int cmd_regs(int argc, char **argv)
 
 	if (code)
 		return code;
+	if (call.names)
+		return list_register_names();
 	if (call.diff)
 		return diff_registers(&call, &out);
 	code = read_device(&call, &out, &info, page);

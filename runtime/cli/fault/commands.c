@@ -14,7 +14,7 @@
 #include "../frame/group.h"
 #include "faults.h"
 
-enum { KEY_ROOT = 0x100, KEY_VALUE, KEY_TARGET, KEY_PER_MILLE, KEY_SEED };
+enum { KEY_ROOT = 0x100, KEY_VALUE, KEY_TARGET, KEY_PER_MILLE, KEY_SEED, KEY_NAMES };
 
 #define DEVICE_OPTION \
 	{"device", 'd', "DEVICE", 0, "The emulated device, by a name that `embeng list` shows", 0}
@@ -24,12 +24,21 @@ enum { KEY_ROOT = 0x100, KEY_VALUE, KEY_TARGET, KEY_PER_MILLE, KEY_SEED };
 /**
  * struct setting - arguments of one call
  * @target, @per_mille, @seed, @value: NULL if they were not given
+ * @names: only the names are listed
  */
 struct setting {
 	const char *root, *device, *name, *count, *value, *target, *per_mille, *seed;
+	bool names;
 };
 
-static const struct argp_option list_options[] = {DEVICE_OPTION, ROOT_OPTION, {0}};
+static const struct argp_option list_options[] = {
+	DEVICE_OPTION,
+	ROOT_OPTION,
+	{"list-names", KEY_NAMES, NULL, OPTION_HIDDEN, NULL, 0}, /* for completions */
+	{0},
+};
+
+static const struct argp_option clear_options[] = {DEVICE_OPTION, ROOT_OPTION, {0}};
 
 static const struct argp_option set_options[] = {
 	DEVICE_OPTION,
@@ -66,6 +75,9 @@ static error_t parse_fault_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SEED:
 		s->seed = arg;
+		return 0;
+	case KEY_NAMES:
+		s->names = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1) {
@@ -165,7 +177,7 @@ static int fault_list(int argc, char **argv)
 	struct faults f = {0};
 	struct fault *only = NULL;
 	struct json_object *document, *list;
-	int code = parse_fault_call("[NAME]", doc, list_options, argc, argv, &out, &s);
+	int code = parse_fault_call("[FAULT]", doc, list_options, argc, argv, &out, &s);
 
 	if (code)
 		return code;
@@ -185,6 +197,8 @@ static int fault_list(int argc, char **argv)
 			continue;
 		if (list)
 			json_object_array_add(list, document_fault(&f.list[i]));
+		else if (s.names)
+			puts(f.list[i].name);
 		else
 			print_fault(&f.list[i]);
 	}
@@ -292,7 +306,7 @@ static int fault_arm(int argc, char **argv)
 	struct faults f = {0};
 	struct fault *fault = NULL;
 	struct json_object *document;
-	int code = parse_fault_call("NAME [COUNT]", doc, set_options, argc, argv, &out, &s);
+	int code = parse_fault_call("FAULT [COUNT]", doc, set_options, argc, argv, &out, &s);
 
 	if (!code && !s.name)
 		code = output_fail(&out, CLI_USAGE, EINVAL, "embeng fault list shows all faults",
@@ -353,7 +367,7 @@ static int fault_clear(int argc, char **argv)
 	struct faults f = {0};
 	struct fault *only = NULL;
 	struct json_object *list, *document;
-	int code = parse_fault_call("[NAME]", doc, list_options, argc, argv, &out, &s);
+	int code = parse_fault_call("[FAULT]", doc, clear_options, argc, argv, &out, &s);
 
 	if (!code && s.count)
 		code = output_fail(&out, CLI_USAGE, EINVAL, NULL, "'%s' is one name too many",
@@ -380,16 +394,16 @@ static int fault_clear(int argc, char **argv)
 }
 
 static const struct group_command list[] = {
-	{"list", "list [NAME]", "show faults, what they do, and how they are set", fault_list},
-	{"set", "set NAME [COUNT]", "arm a fault", fault_arm},
-	{"clear", "clear [NAME]", "switch a fault off, or all of them", fault_clear},
+	{"list", "list [FAULT]", "show faults, what they do, and how they are set", fault_list},
+	{"set", "set FAULT [COUNT]", "arm a fault", fault_arm},
+	{"clear", "clear [FAULT]", "switch a fault off, or all of them", fault_clear},
 };
 
 static const struct group group = {
 	.verb = "fault",
 	.list = list,
 	.count = sizeof(list) / sizeof(list[0]),
-	.column = 17,
+	.column = 18,
 	.intro =
 		"Usage: embeng fault COMMAND [OPTION...]\n"
 		"Break an emulated device on purpose, to see how programs bear it. A device of "
