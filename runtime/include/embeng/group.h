@@ -219,7 +219,8 @@ EMBENG_API int embeng_group_begin(struct embeng_group *g, const struct embeng_ex
  *
  * Where a host brought a status, all hosts return it, with the sentence "host 3 (n17) says: ...";
  * with several it is that of the lowest rank. The group goes on then. All other failures end the
- * group, and each host that is left returns the same sentence.
+ * group, and each host that is left returns the same error: from the call of its exchange in flight, or
+ * else from its next call.
  *
  * Return: 0; -EINVAL (no exchange was begun); a host's status; -ETIME naming the hosts that were
  * silent; -EHOSTDOWN (a host left, or the transport says that it is gone); -EPROTO (another step,

@@ -236,11 +236,16 @@ static int check_exchange(const struct embeng_exchange *from, struct embeng_exch
 	return 0;
 }
 
-static int refuse_dead_group(const struct embeng_group *g)
+/* The first call after the failure returns it as the call of an exchange in flight does. */
+static int refuse_dead_group(struct embeng_group *g)
 {
-	if (g->dead)
-		return fail(-ESHUTDOWN, "the group of hosts is dead since: %.480s", g->cause);
-	return 0;
+	const bool told = g->told;
+
+	if (!g->dead)
+		return 0;
+	g->told = true;
+	return told ? fail(-ESHUTDOWN, "the group of hosts is dead since: %.480s", g->cause)
+		    : fail(g->dead, "%s", g->cause);
 }
 
 int embeng_group_begin(struct embeng_group *g, const struct embeng_exchange *from,
@@ -272,11 +277,11 @@ int embeng_group_begin(struct embeng_group *g, const struct embeng_exchange *fro
 }
 
 /* Takes the result of an exchange that has ended. */
-static int take_flight(const struct embeng_group *g, struct flight *f,
-		       struct embeng_bytes *received)
+static int take_flight(struct embeng_group *g, struct flight *f, struct embeng_bytes *received)
 {
 	f->state = FLIGHT_IDLE;
 	f->serial++;
+	g->told |= g->dead && f->code;
 	if (f->code)
 		return fail(f->code, "%s", f->text);
 	for (uint32_t rank = 0; received && rank < g->ranks; rank++)

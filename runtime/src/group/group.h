@@ -13,7 +13,8 @@
 #include "wire.h"
 
 #define GROUP_PIECE_MOST (1ull << 30)
-#define GROUP_HOST_WORDS 200 /* bytes of "host 2 (n17)" */
+#define FAREWELL_NS 300000000ull /* time that a host which leaves waits for the others' farewells */
+#define GROUP_HOST_WORDS 200	 /* bytes of "host 2 (n17)" */
 
 /* Messages in flight, and the memory that they touch, which is freed in one piece. */
 struct parcel {
@@ -97,7 +98,8 @@ struct embeng_group {
 	pthread_cond_t work;	/* for the thread, where the transport has no wait() */
 	pthread_t service;
 	bool stop;
-	int dead; /* 0, or the errno of the first cause */
+	int dead;  /* 0, or the errno of the first cause */
+	bool told; /* a call has returned it */
 	char cause[EMBENG_ERROR_TEXT];
 	struct flight flights[EMBENG_GROUP_CHANNELS];
 
@@ -152,6 +154,8 @@ int trial_listen(struct embeng_group *g);
 void trial_begin(struct embeng_group *g, int code, const struct flight *of);
 void trial_advance(struct embeng_group *g);
 void trial_say_bye(struct embeng_group *g);
+/* All others have said that they leave. */
+bool trial_all_left(const struct embeng_group *g);
 void trial_clear(struct embeng_group *g);
 /* The group is dead from now on, and whoever waits is woken. */
 void group_die(struct embeng_group *g, int code, const char *text);

@@ -17,7 +17,6 @@
 #define US 1000ull
 #define MS 1000000ull
 #define IDLE_NS (5 * MS) /* between two looks at a transport without wait(), with no exchange */
-#define FAREWELL_NS (300 * MS)
 
 static void advance_flight(struct embeng_group *g, struct flight *f)
 {
@@ -89,6 +88,15 @@ static void pause_service(struct embeng_group *g, uint32_t *turns)
 	}
 }
 
+/*
+ * Hosts that leave at the same time hear each other's farewell, so that no message is left behind
+ * in the transport. One that stays on sends nothing to a host that has left.
+ */
+static bool has_parted(const struct embeng_group *g)
+{
+	return !g->notices && (g->dead || trial_all_left(g));
+}
+
 void *service_run(void *group)
 {
 	struct embeng_group *g = group;
@@ -106,7 +114,7 @@ void *service_run(void *group)
 			if (!g->dead)
 				trial_say_bye(g);
 		}
-		if (stopped && (!g->notices || now_ns() - stopped > FAREWELL_NS))
+		if (stopped && (has_parted(g) || now_ns() - stopped > FAREWELL_NS))
 			break;
 		pause_service(g, &turns);
 	}

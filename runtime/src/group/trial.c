@@ -71,7 +71,13 @@ int trial_listen(struct embeng_group *g)
 	return ret;
 }
 
-/* Sends a control message to all others. Without memory they hear nothing, and judge for themselves. */
+/* A host that leaves waits for farewells for FAREWELL_NS; half of that is sure to be left. */
+static bool is_listening(const struct control *c)
+{
+	return !c->gone && (!c->bye_ns || now_ns() - c->bye_ns < FAREWELL_NS / 2);
+}
+
+/* Sends a control message to all others that are left. Without memory they hear nothing, and judge for themselves. */
 static void send_notice(struct embeng_group *g, enum wire_kind kind, int status, const void *body,
 			size_t bytes)
 {
@@ -85,24 +91,27 @@ static void send_notice(struct embeng_group *g, enum wire_kind kind, int status,
 		.bytes = bytes,
 		.body_crc = crc32c(0, body, bytes),
 	};
-	const uint32_t peers = g->ranks - 1;
 	unsigned char *room;
 	struct parcel *p;
 
-	p = parcel_new(peers, sizeof(header) + bytes, (void **)&room);
+	p = parcel_new(g->ranks - 1, sizeof(header) + bytes, (void **)&room);
 	if (!p)
 		return;
 	wire_seal(&header);
 	memcpy(room, &header, sizeof(header));
 	if (bytes)
 		memcpy(room + sizeof(header), body, bytes);
-	for (uint32_t i = 0; i < peers; i++)
-		p->messages[i] = (struct embeng_message){
+	p->count = 0;
+	for (uint32_t rank = 0; rank < g->ranks; rank++) {
+		if (rank == g->rank || !is_listening(&g->controls[rank]))
+			continue;
+		p->messages[p->count++] = (struct embeng_message){
 			.data = room,
 			.bytes = sizeof(header) + bytes,
-			.peer = i + (i >= g->rank),
+			.peer = rank,
 			.tag = WIRE_CONTROL_TAG,
 		};
+	}
 	p->next = g->notices;
 	g->notices = p;
 	parcel_post(g, p);
@@ -310,6 +319,15 @@ void trial_advance(struct embeng_group *g)
 		check_farewells(g, &g->flights[i]);
 	if (g->trial.on)
 		judge_trial(g);
+}
+
+bool trial_all_left(const struct embeng_group *g)
+{
+	bool all = true;
+
+	for (uint32_t rank = 0; rank < g->ranks; rank++)
+		all &= rank == g->rank || g->controls[rank].bye_ns || g->controls[rank].gone;
+	return all;
 }
 
 void trial_say_bye(struct embeng_group *g)
