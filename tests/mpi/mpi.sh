@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Groups of hosts over Open MPI and MPICH: bytes, faults, launchers, communicators of a program.
-# usage: mpi.sh FOLDER HOSTS MPI [OWN]: the plug-ins' folder, two programs; MPI is openmpi or mpich
+# usage: mpi.sh FOLDER HOSTS MPI OWN EXAMPLE: the plug-ins' folder and three programs; MPI is openmpi or
+# mpich
 set -u
 
 export LD_LIBRARY_PATH="$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -9,6 +10,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 hosts=$2
 mpi=$3
 own=$4
+example=$5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out
@@ -90,5 +92,9 @@ says "communicators of the program, odd ranks" 2 "rank [13] of 4: all 30, half 1
 launch "$mpi" 2 "$own" 1
 says "a level of threads that does not do is named" 2 \
 	"-95: .* was initialised with MPI_THREAD_(SINGLE|FUNNELED); .*MPI_THREAD_MULTIPLE"
+
+one=$("$example" threads:1 adam mean weights | sed 's/ on 1 hosts$//')
+launch "$mpi" 3 "$example" "$mpi" adam mean weights
+says "tables on 3 hosts train to the bits of one" 1 "^${one:-nothing was printed} on 3 hosts$"
 echo "1..$number"
 exit $failed
