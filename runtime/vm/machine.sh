@@ -79,7 +79,7 @@ machine_parse()
 	if [ -n "$share" ] && [ -n "$carry" ]; then
 		machine_fail 2 "--carry keeps nothing of the host, so there is no --share"
 	fi
-	if [ -n "$record" ] && ! : >"$record"; then
+	if [ -n "$record" ] && ! true >"$record"; then
 		machine_fail 2 "--record: '$record' cannot be written"
 	fi
 }

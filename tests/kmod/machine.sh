@@ -23,12 +23,12 @@ ends()
 	[ $status -eq "$wanted" ]
 }
 
-# says PATTERN ARGUMENT...: and ends with 125
+# says STATUS PATTERN ARGUMENT...: and ends with that status
 says()
 {
-	pattern=$1
-	shift
-	ends 125 "$@" >"$folder/said" 2>&1
+	wanted=$1 pattern=$2
+	shift 2
+	ends "$wanted" "$@" >"$folder/said" 2>&1
 	status=$?
 	cat "$folder/said"
 	[ $status -eq 0 ] && grep -qe "$pattern" "$folder/said"
@@ -118,8 +118,10 @@ check 'a command ends with its status, a folder below /dev is shared, by a link 
 check 'what was written there stays' cmp "$shared/in" "$shared/out"
 process
 check 'a folder that cannot be shared is told of' \
-	says "has no place for /proc/$holder\$" --share "/proc/$holder" -- true
-check 'so is a machine that does not start' says 'stopped before' --qemu -no-such-option -- true
+	says 125 "has no place for /proc/$holder\$" --share "/proc/$holder" -- true
+check 'so is a machine that does not start' says 125 'stopped before' --qemu -no-such-option -- true
+check 'and a recording that cannot be written' \
+	says 2 'cannot be written' --record "$folder/none/recording" -- true
 check 'a command that takes too long ends with 124' ends 124 --timeout 5 -- sleep 600
 check 'files that are carried leave no place for what is shared' \
 	ends 2 --share "$shared" --carry /bin/true -- true

@@ -24,6 +24,8 @@ OURS = {
     "embeng_add_tables",
     "embeng_table_map", "embeng_table_unmap", "embeng_batch_bags", "embeng_batch_keyed",
     "embeng_step", "embeng_set_step", "embeng_memory_register", "embeng_memory_unregister",
+    "embeng_group_transport", "embeng_group_threads", "embeng_group_open", "embeng_group_close", "embeng_group_rank",
+    "embeng_group_ranks", "embeng_group_host", "embeng_group_begin", "embeng_group_end", "embeng_group_exchange",
 }
 OUR_HEADERS = {"checkpoint.h", "error.h", "plan.h", "stream.h"}
 

@@ -95,7 +95,7 @@ static int find_plugin(const char *name, const struct plugin **out)
 static int open_plugin(const struct plugin *p, struct embeng_transport *out)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
-	int (*open)(struct embeng_transport *t, struct embeng_error *error);
+	int (*begin)(struct embeng_transport *t, struct embeng_error *error);
 	void *handle = load_plugin(p);
 	int ret;
 
@@ -103,11 +103,11 @@ static int open_plugin(const struct plugin *p, struct embeng_transport *out)
 		return fail(-ENOTSUP,
 			    "embeng_group_transport: the plug-in of %s cannot be loaded: %s",
 			    p->name, dlerror());
-	*(void **)&open = dlsym(handle, "embeng_transport_open");
-	if (!open)
+	*(void **)&begin = dlsym(handle, "embeng_transport_open");
+	if (!begin)
 		return fail(-ENOTSUP, "embeng_group_transport: %s is no plug-in of embeng: %s",
 			    p->library, dlerror());
-	ret = open(out, &error);
+	ret = begin(out, &error);
 	return ret ? fail(ret, "%s", error.text) : 0;
 }
 

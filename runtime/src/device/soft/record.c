@@ -57,7 +57,7 @@ static bool write_recording(void *host, const void *data, u64 length)
 const struct engine_recorder soft_recorder = {.write = write_recording};
 
 /* Return: the file, locked and empty; -EWOULDBLOCK if another handle has it, or another -errno. */
-static int begin_file(const char *path, FILE **out)
+static int begin_recording(const char *path, FILE **out)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), error;
 	FILE *f = NULL;
@@ -87,7 +87,7 @@ int soft_record_open(struct soft *s, const char *path)
 			snprintf(numbered, sizeof(numbered), "%s", path);
 		else
 			snprintf(numbered, sizeof(numbered), "%s.%u", path, number);
-		ret = begin_file(numbered, &s->record);
+		ret = begin_recording(numbered, &s->record);
 	}
 	if (ret)
 		return fail(ret, "soft device: the recording %s cannot be written: %s", numbered,
