@@ -95,7 +95,7 @@ verdict "what was left out says so" program absent "$absent"
 verdict "pkg-config says that there are no devices of the driver" says accel no
 verdict "and no protobufs" says protobuf no
 unset PKG_CONFIG_LIBDIR
-for option in accel cli protobuf tui tests; do
+for option in accel cli mpi protobuf tui tests; do
 	verdict "without $option alone" alone "-D$option=disabled"
 done
 verdict "both libraries" alone -Ddefault_library=both
