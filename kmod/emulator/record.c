@@ -92,8 +92,7 @@ int emu_record_init(struct emu *emu)
 
 void emu_record_add(struct emu *emu)
 {
-	if (emu->record.chunks)
-		debugfs_create_file("recording", 0400, emu->debugfs, &emu->record, &recording_fops);
+	debugfs_create_file("recording", 0400, emu->debugfs, &emu->record, &recording_fops);
 }
 
 void emu_record_exit(struct emu *emu)

@@ -169,7 +169,7 @@ int embeng_group_open(const struct embeng_transport *transport,
 		      struct embeng_error *error)
 {
 	struct embeng_transport t;
-	struct embeng_group *g;
+	struct embeng_group *g = NULL;
 	int ret = check_transport(transport, &t);
 
 	if (ret)

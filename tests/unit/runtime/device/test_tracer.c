@@ -177,7 +177,7 @@ END_TEST
 static void check_refused(int code, const char *words)
 {
 	struct tracer *t = (struct tracer *)&queue;
-	struct embeng_error error;
+	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	ck_assert_int_eq(tracer_open("soft", &t), code);
 	ck_assert_ptr_null(t);
