@@ -96,16 +96,16 @@ static void hold(struct abuse *a, struct fuzz *f)
 	struct context *c = a->rig->engine->contexts[0];
 	struct embeng_mem mem = {fuzz_below(f, 5), (u32)fuzz_near(f, 1), fuzz_near(f, 0),
 				 fuzz_near(f, 16)};
-	struct fault fault = {0};
+	struct command command = {.context = c};
 	u32 rights = 1 + fuzz_below(f, 3), align = 1u << fuzz_below(f, 4);
 
 	release(a);
 	if (!c || c->dying)
 		return;
-	if (!region_get(c, &mem, rights, align, EMBENG_FIELD_DATA, 0, &a->held, &fault))
+	if (!region_get(&command, &mem, rights, align, EMBENG_FIELD_DATA, 0, &a->held))
 		a->holder = c;
 	else
-		fuzz_check(fault.status, "no fault");
+		fuzz_check(command.fault.status, "no fault");
 }
 
 static void abuse_free(struct abuse *a)

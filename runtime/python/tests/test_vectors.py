@@ -286,6 +286,7 @@ class Runner:
         return made
 
     def factors(self, body: Any) -> dict[str, Any]:
+        assert not body.get("sums"), "Python has no word for gradients that are sums"
         rates = {name: _numbers(rate) for name, rate in (body.get("learning_rates") or {}).items()}
         factor = body.get("multiplier")
         return {"rates": rates, "multiplier": None if factor is None else _numbers(factor)}
