@@ -4,7 +4,7 @@
  *
  * DOC: What a recording is for
  *
- * Whoever has a recording can run the same commands with the same operands on another device, in
+ * A recording lets somebody else run the same commands with the same operands on another device, in
  * the same order and with the same faults, and compare every result. The soft device and the
  * emulator write it; `embeng replay` and `embeng decode` read it.
  *

@@ -43,12 +43,7 @@ static error_t parse_dir(int key, char *arg, struct argp_state *state)
 	case KEY_STEP:
 		return parse_step(arg, a, state);
 	case ARGP_KEY_ARG:
-		if (a->dir) {
-			argp_error(state, "the command takes one DIR; '%s' is a second", arg);
-			return EINVAL;
-		}
-		a->dir = arg;
-		return 0;
+		return argument_take(&a->dir, arg, "DIR", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DIR is missing; give the folder of a checkpoint");
 		return EINVAL;

@@ -70,12 +70,7 @@ static error_t parse_compare_option(int key, char *arg, struct argp_state *state
 	case KEY_SEED:
 		return parse_whole("seed", arg, INT64_MAX, &call->seed, state);
 	case ARGP_KEY_ARG:
-		if (call->dir) {
-			argp_error(state, "the command takes one DIR; '%s' is a second", arg);
-			return EINVAL;
-		}
-		call->dir = arg;
-		return 0;
+		return argument_take(&call->dir, arg, "DIR", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DIR is missing; give the folder of a checkpoint");
 		return EINVAL;

@@ -61,12 +61,7 @@ static error_t parse_checkpoint_pack_option(int key, char *arg, struct argp_stat
 		argp_error(state, "%s", error);
 		return EINVAL;
 	case ARGP_KEY_ARG:
-		if (!p->dir) {
-			p->dir = arg;
-			return 0;
-		}
-		argp_error(state, "the command takes one DIR; '%s' is a second", arg);
-		return EINVAL;
+		return argument_take(&p->dir, arg, "DIR", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DIR is missing; give the folder of a checkpoint");
 		return EINVAL;

@@ -54,12 +54,7 @@ static error_t parse_decode_option(int key, char *arg, struct argp_state *state)
 		argp_error(state, "there is no format '%s'; --help lists them", arg);
 		return EINVAL;
 	case ARGP_KEY_ARG:
-		if (call->path) {
-			argp_error(state, "decode takes one FILE; '%s' is a second", arg);
-			return EINVAL;
-		}
-		call->path = arg;
-		return 0;
+		return argument_take(&call->path, arg, "FILE", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "FILE is missing");
 		return EINVAL;

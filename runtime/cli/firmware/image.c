@@ -197,12 +197,7 @@ error_t fw_parse_image(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_ARG:
-		if (*path) {
-			argp_error(state, "the command takes one IMAGE; '%s' is a second", arg);
-			return EINVAL;
-		}
-		*path = arg;
-		return 0;
+		return argument_take(path, arg, "IMAGE", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "IMAGE is missing; give the file of a firmware image");
 		return EINVAL;

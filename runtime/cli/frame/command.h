@@ -44,6 +44,16 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 int command_parse_before(const struct argp *argp, int argc, char **argv, struct output *out,
 			 void *input, int *at);
 
+/**
+ * argument_take() - take the one argument that a command has; for ARGP_KEY_ARG
+ * @place: NULL, or the argument that was taken before
+ * @what: its name in --help, such as "FILE"
+ *
+ * Return: 0, or EINVAL after argp_error() if it is a second one.
+ */
+error_t argument_take(const char **place, const char *arg, const char *what,
+		      struct argp_state *state);
+
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -143,3 +143,14 @@ int command_parse_before(const struct argp *argp, int argc, char **argv, struct 
 	argv[*at] = first;
 	return code;
 }
+
+error_t argument_take(const char **place, const char *arg, const char *what,
+		      struct argp_state *state)
+{
+	if (*place) {
+		argp_error(state, "the command takes one %s; '%s' is a second", what, arg);
+		return EINVAL;
+	}
+	*place = arg;
+	return 0;
+}

@@ -68,16 +68,6 @@ static error_t parse_config_format(struct argp_state *state, const char *option,
 	return *format ? 0 : refuse_arg(state, option, "json or protobuf", arg);
 }
 
-static error_t parse_file(struct argp_state *state, char *arg, struct arguments *a)
-{
-	if (!a->path) {
-		a->path = arg;
-		return 0;
-	}
-	argp_error(state, "convert takes one FILE; '%s' is a second", arg);
-	return EINVAL;
-}
-
 static error_t parse_convert_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
@@ -108,7 +98,7 @@ static error_t parse_convert_option(int key, char *arg, struct argp_state *state
 		a->profile = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		return parse_file(state, arg, a);
+		return argument_take(&a->path, arg, "FILE", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "FILE is missing; give a protobuf or a model file");
 		return EINVAL;

@@ -45,12 +45,7 @@ static error_t parse_show_option(int key, char *arg, struct argp_state *state)
 		argp_error(state, "--from is json or protobuf, not '%s'", arg);
 		return EINVAL;
 	case ARGP_KEY_ARG:
-		if (!a->path) {
-			a->path = arg;
-			return 0;
-		}
-		argp_error(state, "show takes one FILE; '%s' is a second", arg);
-		return EINVAL;
+		return argument_take(&a->path, arg, "FILE", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "FILE is missing; give a protobuf or a model file");
 		return EINVAL;

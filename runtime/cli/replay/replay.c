@@ -69,12 +69,7 @@ static error_t parse_replay_option(int key, char *arg, struct argp_state *state)
 		call->play.variant = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (call->path) {
-			argp_error(state, "replay takes one FILE; '%s' is a second", arg);
-			return EINVAL;
-		}
-		call->path = arg;
-		return 0;
+		return argument_take(&call->path, arg, "FILE", state);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "FILE is missing");
 		return EINVAL;

@@ -41,7 +41,10 @@ static int refuse_given_gradient(const struct embeng *e, const struct slot *slot
 	return gradient_error(e, slot->step, slot->replica, (uint32_t)f, element, value);
 }
 
-/* Whoever makes sums has looked at the gradients, which may be finite where their sum is not. */
+/*
+ * Sums are not checked: the program has checked the gradients of which it made them, and a sum of
+ * finite gradients need not be finite.
+ */
 bool gradients_are_checked(const struct embeng *e, const struct slot *slot)
 {
 	return e->model->engine.non_finite == EMBENG_NON_FINITE_ERROR && !slot->sums;
