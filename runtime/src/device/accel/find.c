@@ -4,9 +4,12 @@
  * is apart because tests put another struct accel_system, or functions of their own, in the place of
  * libudev.
  *
- * The list lives for one call of accel_find(). No lock is needed.
+ * The list lives for one call of accel_find(). One thread at a time is in libudev: its hash tables
+ * share a key, which each table that grows makes anew. A fork waits until no thread is in it, so that
+ * the child can use it, too. The lock is held while libudev works, and not while an accel_each_fn does.
  */
 #include <libudev.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,38 @@ struct list {
 	struct accel_function *functions;
 	size_t count;
 };
+
+static pthread_mutex_t udev_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t udev_once = PTHREAD_ONCE_INIT;
+
+static void lock_udev(void)
+{
+	pthread_mutex_lock(&udev_lock);
+}
+
+static void unlock_udev(void)
+{
+	pthread_mutex_unlock(&udev_lock);
+}
+
+static void watch_udev_forks(void)
+{
+	pthread_atfork(lock_udev, unlock_udev, unlock_udev);
+}
+
+/* From here to end_udev() this thread alone is in libudev. */
+static struct udev *begin_udev(void)
+{
+	pthread_once(&udev_once, watch_udev_forks);
+	lock_udev();
+	return udev_new();
+}
+
+static void end_udev(struct udev *udev)
+{
+	udev_unref(udev);
+	unlock_udev();
+}
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -55,7 +90,7 @@ static unsigned int find_generation(struct udev *udev, const char *address)
 
 void accel_words(const char *address, char *text, size_t size)
 {
-	struct udev *udev = udev_new();
+	struct udev *udev = begin_udev();
 	struct udev_hwdb *database = udev ? udev_hwdb_new(udev) : NULL;
 	struct udev_list_entry *properties = NULL;
 	unsigned int device = find_generation(udev, address);
@@ -74,7 +109,7 @@ void accel_words(const char *address, char *text, size_t size)
 	else
 		snprintf(text, size, "Device %04x:%04x", EMBENG_PCI_VENDOR, device);
 	udev_hwdb_unref(database);
-	udev_unref(udev);
+	end_udev(udev);
 }
 
 static int add_function(struct list *list, const char *node, struct udev_device *pci)
@@ -161,15 +196,16 @@ static int by_node(const void *a, const void *b)
 
 int accel_find(bool orphans, accel_each_fn fn, void *arg)
 {
-	struct udev *udev = udev_new();
+	struct udev *udev = begin_udev();
 	struct list list = {0};
 	int ret;
 
 	if (!udev)
-		return fail(-ENOMEM, "no memory for the list of devices");
-	ret = orphans ? scan_subsystem(udev, "pci", &list, add_orphan)
-		      : scan_subsystem(udev, "accel", &list, add_node);
-	udev_unref(udev);
+		ret = fail(-ENOMEM, "no memory for the list of devices");
+	else
+		ret = orphans ? scan_subsystem(udev, "pci", &list, add_orphan)
+			      : scan_subsystem(udev, "accel", &list, add_node);
+	end_udev(udev);
 	if (list.count)
 		qsort(list.functions, list.count, sizeof(*list.functions), by_node);
 	for (size_t i = 0; !ret && i < list.count; i++)
