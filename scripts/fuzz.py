@@ -51,7 +51,8 @@ TARGETS = {
         "runtime/src/checkpoint/index_files.c", "runtime/src/checkpoint/index_model.c",
         "runtime/src/checkpoint/index_table.c",
         "runtime/src/checkpoint/names.c", "runtime/src/checkpoint/read.c",
-        "runtime/src/base/json_strict.c", "runtime/src/checkpoint/safetensors.c"], 4096),
+        "runtime/src/base/json_strict.c", "runtime/src/checkpoint/safetensors.c",
+        "runtime/src/checkpoint/shards.c"], 4096),
     "commands": Target(8000, [
         "engine/lookup/batch*.c", "engine/lookup/ids.c", "engine/lookup/lookup.c",
         "engine/lookup/scales.c", "engine/kernels/ranges.c", "engine/model/dispatch.c",

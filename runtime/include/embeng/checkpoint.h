@@ -270,7 +270,10 @@ EMBENG_API int embeng_checkpoint_write(const char *dir, const struct embeng_mode
  *
  * Reads and checks the index and every shard's size and header, and maps the shards
  * into memory; rows are read later. Later saves into the folder do not change what is
- * open. If a shard is truncated while it is open, the calls below return -EIO; a serving
+ * open. If there are more than 1024 shards, as of a table over many hosts, only the index is read: a
+ * shard is mapped and checked when one of its rows is needed first, and until then a
+ * save may remove it, of which calls tell with -ESTALE. If a shard is truncated while it is
+ * mapped, the calls below return -EIO; a serving
  * lookup reads rows that were checked before straight from the mapping, and there the
  * system ends the process (SIGBUS). Return: 0, -ENOENT, -EBADMSG, -ENOTSUP (a newer
  * schema), -EIO, -ENOMEM.
@@ -356,7 +359,7 @@ EMBENG_API int embeng_checkpoint_finite(const struct embeng_checkpoint *checkpoi
  * @data: [count][embeng_model_slot_width()]
  *
  * Checks the chunks that it reads. Thread-safe. Return: 0, -ENOENT, -ERANGE,
- * -EBADMSG naming file and offset, -EIO.
+ * -EBADMSG naming file and offset, -ESTALE (a save removed the shard before it was used), -EIO.
  */
 EMBENG_API int embeng_checkpoint_read(const struct embeng_checkpoint *checkpoint, int table,
 				      const char *slot, int64_t first, size_t count, float *data);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens and closes checkpoints: reads the index, maps the shards it names, and checks their
- * headers. A save may replace the index meanwhile, so the opening is tried again if a shard is
- * gone.
+ * Opens and closes checkpoints: reads the index and opens the shards it names (shards.c). A save may
+ * replace the index meanwhile, so the opening is tried again if a shard is gone.
  *
  * A checkpoint belongs to the caller until embeng_checkpoint_close(), and its maps live as long.
  * After it is open it is only read, and any number of threads may do that.
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -20,94 +17,6 @@
 
 /* An index that keeps changing while its shards are opened: savers are at work. */
 #define TRIES 100
-
-static int find_spooled_shard(struct embeng_checkpoint *c, size_t home)
-{
-	const struct stream_file *there = NULL;
-	int ret = stream_find_shard(c->spool->files, c->spool->file_count, &c->index, home, &there);
-
-	if (!ret)
-		c->maps[home] = c->spool->map + there->spooled;
-	return ret;
-}
-
-static int open_shard(struct embeng_checkpoint *c, size_t file)
-{
-	char *path;
-	int ret;
-
-	if (c->spool)
-		return find_spooled_shard(c, file);
-	path = file_path(c->folder, c->index.files[file].name);
-	ret = path ? file_map(path, c->index.files[file].bytes, &c->maps[file]) : -ENOMEM;
-
-	free(path);
-	return ret;
-}
-
-/* The header in memory of our own: a shard that somebody cuts now is -EIO, no signal. */
-static int copy_header(const struct embeng_checkpoint *c, size_t file, const char *path,
-		       char **header, uint64_t *bytes)
-{
-	uint64_t start = 0;
-	char *made;
-	int ret = copy_bytes(c, file, 0, c->index.files[file].bytes < 8 ? 0 : 8, &start);
-
-	ret = ret ? ret : safetensors_header_bytes(&start, c->index.files[file].bytes, path, bytes);
-	if (ret)
-		return ret;
-	made = calloc(1, *bytes + 1);
-	if (!made)
-		return fail(-ENOMEM, "%s: no memory for its header", path);
-	ret = copy_bytes(c, file, 8, *bytes, made);
-	if (ret)
-		free(made);
-	else
-		*header = made;
-	return ret;
-}
-
-static int check_shard_header(const struct embeng_checkpoint *c, size_t file, const char *path)
-{
-	struct shard_tensors all;
-	uint64_t bytes;
-	char *header;
-	int ret = copy_header(c, file, path, &header, &bytes);
-
-	if (ret)
-		return ret;
-	ret = shard_tensors_make(&c->index, file, &all);
-	if (!ret) {
-		ret = safetensors_check(header, bytes, c->index.files[file].bytes, path,
-					all.tensors, all.count);
-		shard_tensors_free(&all);
-	}
-	free(header);
-	return ret;
-}
-
-static int check_shard(const struct embeng_checkpoint *c, size_t file)
-{
-	char *path = file_path(c->folder, c->index.files[file].name);
-	int ret = path ? check_shard_header(c, file, path) : -ENOMEM;
-
-	free(path);
-	return ret;
-}
-
-static int open_shards(struct embeng_checkpoint *c)
-{
-	int ret = 0;
-
-	c->maps = calloc(c->index.file_count + 1, sizeof(*c->maps));
-	if (!c->maps)
-		return fail(-ENOMEM, "no memory to open a checkpoint");
-	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i))
-		ret = open_shard(c, i);
-	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i))
-		ret = check_shard(c, i);
-	return ret;
-}
 
 static size_t arrays_of(const struct embeng_checkpoint *c, size_t table)
 {
@@ -124,34 +33,22 @@ static void fill_pieces(struct embeng_checkpoint *c, struct table_files *t, size
 			.first = f->first,
 			.count = f->rows,
 			.stride = f->stride,
-			.rows = (const float *)(const void *)(c->maps[f->home] + at),
 			.file = f->home,
 			.offset = at,
-			.first_note = c->index.files[f->home].first_note,
 		};
 	}
 }
 
 /* Files are in table order, so that each table has a run of them. */
-static size_t count_shards_of(const struct embeng_checkpoint *c)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < c->index.file_count; i = next_home(&c->index, i))
-		count++;
-	return count;
-}
-
 static int find_pieces(struct embeng_checkpoint *c)
 {
 	size_t tables = c->index.model->table_count, file = 0, pieces = 0;
 
 	c->tables = calloc(tables + 1, sizeof(*c->tables));
-	c->good = calloc(c->index.note_count + 1, sizeof(*c->good));
 	for (size_t i = 0; i < c->index.base_count; i++)
 		pieces += arrays_of(c, c->index.files[i].table);
 	c->pieces = calloc(pieces + 1, sizeof(*c->pieces));
-	if (!c->tables || !c->good || !c->pieces)
+	if (!c->tables || !c->pieces)
 		return fail(-ENOMEM, "no memory to open a checkpoint");
 	pieces = 0;
 	for (size_t t = 0; t < tables; t++) {
@@ -171,15 +68,10 @@ static int find_pieces(struct embeng_checkpoint *c)
 /* Drops all that one look at the folder found, for the next try. */
 static void forget_folder(struct embeng_checkpoint *c)
 {
-	for (size_t i = 0; c->maps && i < c->index.file_count; i++) {
-		if (c->maps[i] && !c->spool)
-			munmap((void *)(uintptr_t)c->maps[i], c->index.files[i].bytes);
-	}
-	free(c->maps);
+	shards_close(c);
 	checkpoint_close_deltas(c);
 	free(c->tables);
 	free(c->pieces);
-	free((void *)c->good);
 	index_free(&c->index);
 	*c = (struct embeng_checkpoint){.folder = c->folder, .spool = c->spool};
 }
@@ -189,9 +81,11 @@ static int open_index(struct embeng_checkpoint *c, const char *path, const char 
 {
 	int ret = index_parse(text, length, path, &c->index);
 
-	ret = ret ? ret : open_shards(c);
+	ret = ret ? ret : shards_open(c);
 	ret = ret ? ret : find_pieces(c);
-	return ret ? ret : checkpoint_open_deltas(c);
+	ret = ret ? ret : checkpoint_open_deltas(c);
+	c->opened = !ret;
+	return ret;
 }
 
 /* The error of the last try names the shard. */
@@ -335,7 +229,7 @@ int embeng_checkpoint_info(const struct embeng_checkpoint *c, struct embeng_chec
 		.step = c->index.step,
 		.model_hash = c->index.model_hash,
 		.table_count = c->index.model->table_count,
-		.file_count = count_shards_of(c),
+		.file_count = shards_count(c),
 		.bytes = c->index.bytes,
 		.chunk_count = c->index.chunk_count,
 		.program_state = c->index.program_state,

@@ -15,14 +15,14 @@
  * @rows: [count][dim] memory-mapped, aligned to at least 4 bytes
  * @file: index of the shard
  * @offset: byte offset of @rows in the shard
- * @first_note: checkpoint_notes() of the shard's chunks begin there
+ * @good: a note for each chunk of the shard: 1 once it was found right; set while others read
  */
 struct checkpoint_piece {
 	int64_t first, count, stride;
 	const float *rows;
 	size_t file;
 	uint64_t offset;
-	uint64_t first_note;
+	const _Atomic unsigned char *good;
 };
 
 /*
@@ -31,7 +31,8 @@ struct checkpoint_piece {
  * @pieces: set to the pieces, host by host, each host's in row order without gaps; they belong to
  *	the checkpoint until it is closed
  *
- * Return: the number of pieces, or -ENOENT.
+ * Opens the shards that they are in. Return: the number of pieces, -ENOENT, or as
+ * embeng_checkpoint_open(), -ESTALE where a save removed a shard before it was used.
  */
 int checkpoint_pieces(const struct embeng_checkpoint *checkpoint, int table, int slot,
 		      const struct checkpoint_piece **pieces);
@@ -63,18 +64,8 @@ const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece
 int checkpoint_check(const struct embeng_checkpoint *checkpoint,
 		     const struct checkpoint_piece *piece, uint64_t offset, uint64_t bytes);
 
-/*
- * struct checkpoint_notes - notes of what was checked
- * @good: 1 for each chunk that was found right, shard by shard; set while others read
- * @chunk_shift: a chunk has 2 to the power of so many bytes
- */
-struct checkpoint_notes {
-	const _Atomic unsigned char *good;
-	uint32_t chunk_shift;
-};
-
-/* They belong to the checkpoint until it is closed. */
-struct checkpoint_notes checkpoint_notes(const struct embeng_checkpoint *checkpoint);
+/* A chunk has 2 to the power of so many bytes. */
+uint32_t checkpoint_chunk_shift(const struct embeng_checkpoint *checkpoint);
 
 /*
  * checkpoint_find_delta() - find the newest row of a number in the deltas of a checkpoint

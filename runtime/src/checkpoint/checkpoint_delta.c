@@ -31,27 +31,33 @@ static int check_row_numbers(const struct embeng_checkpoint *c, const struct ind
 	return 0;
 }
 
+/* The shard is open. */
 static struct checkpoint_piece piece_of_delta(const struct embeng_checkpoint *c,
 					      const struct index_file *file, size_t array)
 {
-	return (struct checkpoint_piece){
+	struct checkpoint_piece piece = {
 		.count = file->rows,
 		.stride = 1,
-		.rows = (const float *)(const void *)(c->maps[file->home] + file->at[array]),
 		.file = file->home,
 		.offset = file->at[array],
-		.first_note = c->index.files[file->home].first_note,
 	};
+
+	piece_place(c, &piece);
+	return piece;
 }
 
 static int read_row_numbers(const struct embeng_checkpoint *c, const struct index_file *file,
 			    struct delta_rows *delta)
 {
 	size_t arrays = entry_arrays(&c->index, file);
-	struct checkpoint_piece numbers = piece_of_delta(c, file, arrays - 1);
+	struct checkpoint_piece numbers;
 	uint64_t bytes = (uint64_t)file->rows * sizeof(int64_t);
-	int ret = checkpoint_check(c, &numbers, 0, bytes);
+	int ret = shard_use(c, file->home);
 
+	if (ret)
+		return ret;
+	numbers = piece_of_delta(c, file, arrays - 1);
+	ret = checkpoint_check(c, &numbers, 0, bytes);
 	if (ret)
 		return ret;
 	delta->numbers = malloc(bytes);

@@ -98,7 +98,7 @@ int checkpoint_gather(const struct embeng_checkpoint *c, int table, int slot,
 		      const struct embeng_shard_rows *rows, void *to)
 {
 	struct gather g = {.c = c};
-	int pieces = checkpoint_pieces(c, table, slot, &g.pieces), ret = 0;
+	int pieces = checkpoint_find_pieces(c, table, slot, &g.pieces), ret = 0;
 	uint64_t count = (uint64_t)rows->count, stride = (uint64_t)rows->stride, common;
 
 	if (pieces < 0)

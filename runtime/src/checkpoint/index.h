@@ -50,7 +50,6 @@ struct index_file {
 	uint32_t table_crc;
 	char table_sha[SHA256_DIGITS + 1];
 	uint64_t first_chunk; /* without a table: index of the first checksum in &index.crcs */
-	uint64_t first_note;  /* index in &embeng_checkpoint.good */
 };
 
 /* A note of a table: whether all values of its rows and slots are finite. */
@@ -71,8 +70,7 @@ struct index {
 	uint64_t chunk_bytes; /* a power of two */
 	uint64_t crc_count;
 	uint64_t chunk_count; /* chunks in all files; the chunk tables have none */
-	uint64_t note_count;
-	uint64_t bytes; /* sum over all files */
+	uint64_t bytes;	      /* sum over all files */
 };
 
 static inline bool is_home(const struct index *index, size_t file)
@@ -127,6 +125,12 @@ static inline uint64_t table_chunks(const struct index *index, const struct inde
 static inline uint64_t table_sums(const struct index *index, const struct index_file *file)
 {
 	return file->table_at ? file_chunks(index, file) + table_chunks(index, file) : 0;
+}
+
+/* Parts of a shard that are checked each by itself: chunks, those of its chunk table, and the end of that. */
+static inline uint64_t shard_notes(const struct index *index, const struct index_file *file)
+{
+	return file_chunks(index, file) + table_chunks(index, file) + 1;
 }
 
 /*

@@ -214,13 +214,11 @@ static int read_own(const struct json *o, const struct place *at, struct index *
 static int read_sums(const struct json *o, const struct place *at, struct index *index,
 		     struct index_file *file)
 {
-	bool in_shard = json_get(o, "chunk_table");
-	int ret = in_shard ? index_read_table(o, at, index, file) : read_chunks(o, at, index, file);
+	int ret = json_get(o, "chunk_table") ? index_read_table(o, at, index, file)
+					     : read_chunks(o, at, index, file);
 
 	if (ret)
 		return ret;
-	file->first_note = index->note_count;
-	index->note_count += file_chunks(index, file) + table_chunks(index, file) + in_shard;
 	index->chunk_count += file_chunks(index, file);
 	if (__builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
 		return json_bad(at, "the files have more bytes than 64 bits count");

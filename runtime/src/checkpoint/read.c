@@ -22,40 +22,12 @@
 
 #define COPY_BYTES 16384u /* on the stack of whoever checks */
 
-/* The byte of the stream is what its reader can look at; a shard may have several tables. */
-static int bad_spooled_file(const struct embeng_checkpoint *c, size_t home, int code,
-			    uint64_t offset, const char *what)
-{
-	const struct index_file *file = &c->index.files[home];
-	const struct stream_file *there = stream_find(c->spool->files, c->spool->file_count,
-						      file->name);
-
-	return fail(code, "%s, byte %" PRIu64 ": table %s%s, shard %s, offset %" PRIu64 ": %s",
-		    c->folder, there->at + offset, c->index.model->tables[file->table].name,
-		    file->next ? " and others" : "", file->name, offset, what);
-}
-
-/* Sentences name files without memory for a path: the folder is said once. */
-static int bad_file(const struct embeng_checkpoint *c, size_t file, int code, uint64_t offset,
-		    const char *what)
-{
-	if (c->spool)
-		return bad_spooled_file(c, file, code, offset, what);
-	return fail(code, "%s/%s: offset %" PRIu64 ": %s", c->folder, c->index.files[file].name,
-		    offset, what);
-}
-
 int copy_bytes(const struct embeng_checkpoint *c, size_t file, uint64_t offset, uint64_t bytes,
 	       void *to)
 {
-	if (c->mapped) {
-		memcpy(to, c->maps[file] + offset, bytes);
-		return 0;
-	}
-	if (!bytes || !file_ops->copy(to, c->maps[file] + offset, bytes))
-		return 0;
-	return bad_file(c, file, -EIO, offset,
-			"cannot be read; the file was cut, or its disk fails");
+	int ret = shard_use(c, file);
+
+	return ret ? ret : shard_copy(c, file, shard_map(c, file), offset, bytes, to);
 }
 
 void checkpoint_read_mapped(struct embeng_checkpoint *c)
@@ -71,7 +43,7 @@ static int crc_of(const struct embeng_checkpoint *c, size_t file, uint64_t offse
 
 	*crc = 0;
 	if (c->mapped) {
-		*crc = crc32c(0, c->maps[file] + offset, bytes);
+		*crc = crc32c(0, shard_map(c, file) + offset, bytes);
 		return 0;
 	}
 	while (!ret && bytes) {
@@ -92,12 +64,13 @@ static int bad_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t of
 
 	snprintf(text, sizeof(text), "the %" PRIu64 " bytes from there do not match their checksum",
 		 bytes);
-	return bad_file(c, file, -EBADMSG, offset, text);
+	return shard_error(c, file, -EBADMSG, offset, text);
 }
 
-static bool is_good(const struct embeng_checkpoint *c, uint64_t note)
+/* The shard is open. */
+static bool is_good(const struct embeng_checkpoint *c, size_t file, uint64_t note)
 {
-	return atomic_load_explicit(&c->good[note], memory_order_relaxed);
+	return atomic_load_explicit(&c->shards->of[file].good[note], memory_order_relaxed);
 }
 
 /* Bytes of a file and their checksum; those that match are noted. */
@@ -111,7 +84,7 @@ static int check_bytes(const struct embeng_checkpoint *c, size_t file, uint64_t 
 		return ret;
 	if (crc != want)
 		return bad_chunk(c, file, offset, bytes);
-	atomic_store_explicit(&c->good[note], 1, memory_order_relaxed);
+	atomic_store_explicit(&c->shards->of[file].good[note], 1, memory_order_relaxed);
 	return 0;
 }
 
@@ -120,9 +93,9 @@ static int check_table_end(const struct embeng_checkpoint *c, size_t file)
 {
 	const struct index_file *f = &c->index.files[file];
 	uint64_t chunks = file_chunks(&c->index, f), parts = table_chunks(&c->index, f);
-	uint64_t note = f->first_note + chunks + parts;
+	uint64_t note = chunks + parts;
 
-	if (is_good(c, note))
+	if (is_good(c, file, note))
 		return 0;
 	return check_bytes(c, file, f->table_at + sizeof(uint32_t) * chunks,
 			   sizeof(uint32_t) * parts, f->table_crc, note);
@@ -133,12 +106,11 @@ static int check_table_part(const struct embeng_checkpoint *c, size_t file, uint
 {
 	const struct index_file *f = &c->index.files[file];
 	uint64_t chunks = file_chunks(&c->index, f), most = c->index.chunk_bytes;
-	uint64_t note = f->first_note + chunks + part,
-		 left = sizeof(uint32_t) * chunks - part * most;
+	uint64_t note = chunks + part, left = sizeof(uint32_t) * chunks - part * most;
 	uint32_t want = 0;
 	int ret;
 
-	if (is_good(c, note))
+	if (is_good(c, file, note))
 		return 0;
 	ret = check_table_end(c, file);
 	ret = ret ? ret
@@ -170,19 +142,17 @@ int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk)
 	uint64_t most = c->index.chunk_bytes, offset = chunk * most;
 	uint64_t left = (f->table_at ? f->table_at : f->bytes) - offset;
 	uint32_t want = 0;
-	int ret;
+	int ret = shard_use(c, file);
 
-	if (is_good(c, f->first_note + chunk))
-		return 0;
+	if (ret || is_good(c, file, chunk))
+		return ret;
 	ret = find_sum(c, file, chunk, &want);
-	return ret ? ret
-		   : check_bytes(c, file, offset, left < most ? left : most, want,
-				 f->first_note + chunk);
+	return ret ? ret : check_bytes(c, file, offset, left < most ? left : most, want, chunk);
 }
 
-struct checkpoint_notes checkpoint_notes(const struct embeng_checkpoint *c)
+uint32_t checkpoint_chunk_shift(const struct embeng_checkpoint *c)
 {
-	return (struct checkpoint_notes){c->good, (uint32_t)__builtin_ctzll(c->index.chunk_bytes)};
+	return (uint32_t)__builtin_ctzll(c->index.chunk_bytes);
 }
 
 int checkpoint_check(const struct embeng_checkpoint *c, const struct checkpoint_piece *piece,
@@ -197,8 +167,8 @@ int checkpoint_check(const struct embeng_checkpoint *c, const struct checkpoint_
 	return ret;
 }
 
-int checkpoint_pieces(const struct embeng_checkpoint *c, int table, int slot,
-		      const struct checkpoint_piece **pieces)
+int checkpoint_find_pieces(const struct embeng_checkpoint *c, int table, int slot,
+			   const struct checkpoint_piece **pieces)
 {
 	const struct embeng_model *m = c->index.model;
 
@@ -210,6 +180,36 @@ int checkpoint_pieces(const struct embeng_checkpoint *c, int table, int slot,
 			    m->tables[table].name, slot - 1, m->tables[table].slot_count);
 	*pieces = c->tables[table].pieces + (size_t)slot * c->tables[table].count;
 	return (int)c->tables[table].count;
+}
+
+/* Opens the shards that a table is in, and tells its pieces where they are. */
+static int place_pieces(const struct embeng_checkpoint *c, struct table_files *files, size_t arrays)
+{
+	int ret = 0;
+
+	for (size_t k = 0; !ret && k < files->count; k++)
+		ret = shard_use(c, files->pieces[k].file);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&c->shards->lock);
+	if (!atomic_load_explicit(&files->placed, memory_order_relaxed)) {
+		for (size_t k = 0; k < arrays * files->count; k++)
+			piece_place(c, &files->pieces[k]);
+		atomic_store_explicit(&files->placed, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&c->shards->lock);
+	return 0;
+}
+
+int checkpoint_pieces(const struct embeng_checkpoint *c, int table, int slot,
+		      const struct checkpoint_piece **pieces)
+{
+	int count = checkpoint_find_pieces(c, table, slot, pieces), ret = 0;
+
+	if (count >= 0 && !atomic_load_explicit(&c->tables[table].placed, memory_order_acquire))
+		ret = place_pieces(c, &c->tables[table],
+				   1 + c->index.model->tables[table].slot_count);
+	return ret ? ret : count;
 }
 
 /* Whether @row is a later piece's; pieces stand host by host. */
@@ -284,9 +284,9 @@ static int check_table_digest(const struct embeng_checkpoint *c, size_t file)
 	sha256_final(&sha, digest);
 	for (size_t i = 0; i < sizeof(digest); i++)
 		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
-	return strcmp(digits, f->table_sha) ? bad_file(c, file, -EBADMSG, f->table_at,
-						       "the checksums from there do not match "
-						       "their SHA-256")
+	return strcmp(digits, f->table_sha) ? shard_error(c, file, -EBADMSG, f->table_at,
+							  "the checksums from there do not match "
+							  "their SHA-256")
 					    : 0;
 }
 
@@ -313,15 +313,23 @@ int checkpoint_verify_shard(const struct embeng_checkpoint *c, size_t home)
 	return verify_shard(c, home, &done, c->index.files[home].bytes, NULL, NULL);
 }
 
+/* All of it is checked again: what was right once is not what was asked. */
+static void forget_notes(const struct embeng_checkpoint *c, size_t home)
+{
+	const uint64_t notes = shard_notes(&c->index, &c->index.files[home]);
+
+	for (uint64_t k = 0; shard_map(c, home) && k < notes; k++)
+		atomic_store_explicit(&c->shards->of[home].good[k], 0, memory_order_relaxed);
+}
+
 int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,
 			   embeng_progress_fn progress, void *arg)
 {
 	uint64_t done = 0, total = count_bytes_from(c, file);
 	int ret;
 
-	/* All of it again: what was right once is not what was asked. */
-	for (uint64_t k = 0; k < c->index.note_count; k++)
-		atomic_store_explicit(&c->good[k], 0, memory_order_relaxed);
+	for (size_t i = 0; i < c->index.file_count; i = next_home(&c->index, i))
+		forget_notes(c, i);
 	ret = tell_verified(progress, arg, 0, total);
 	for (size_t i = file; !ret && i < c->index.file_count; i = next_home(&c->index, i))
 		ret = verify_shard(c, i, &done, total, progress, arg);

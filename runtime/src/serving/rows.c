@@ -99,18 +99,17 @@ uint64_t source_place(const struct row_source *source, int64_t row)
 static inline bool are_good(const struct row_source *source, const void *ids, size_t count,
 			    const bool narrow, const bool one)
 {
-	const struct checkpoint_notes notes = checkpoint_notes(source->checkpoint);
+	const uint32_t shift = checkpoint_chunk_shift(source->checkpoint);
 	const uint64_t bytes = source->dim * sizeof(float);
 	unsigned int good = 1;
 
 	for (size_t k = 0; k < count; k++) {
 		uint64_t row = narrow ? ((const uint32_t *)ids)[k] : ((const uint64_t *)ids)[k];
 		const struct checkpoint_piece *piece = source_even_piece(source, row, one);
-		const _Atomic unsigned char *first = notes.good + piece->first_note;
 		uint64_t at = piece->offset + (row - (uint64_t)piece->first) * bytes;
 
-		good &= atomic_load_explicit(&first[at >> notes.chunk_shift], memory_order_relaxed);
-		good &= atomic_load_explicit(&first[(at + bytes - 1) >> notes.chunk_shift],
+		good &= atomic_load_explicit(&piece->good[at >> shift], memory_order_relaxed);
+		good &= atomic_load_explicit(&piece->good[(at + bytes - 1) >> shift],
 					     memory_order_relaxed);
 	}
 	return good;
@@ -121,7 +120,7 @@ bool source_all_good(const struct row_source *source, int type, const void *ids,
 	const bool one = source->piece_count == 1;
 
 	if (!source_is_even(source) ||
-	    source->dim * sizeof(float) > 1ull << checkpoint_notes(source->checkpoint).chunk_shift)
+	    source->dim * sizeof(float) > 1ull << checkpoint_chunk_shift(source->checkpoint))
 		return false;
 	if (type == EMBENG_I32)
 		return one ? are_good(source, ids, count, true, true)

@@ -56,7 +56,7 @@ static inline size_t folder_files(const char *path, char names[][256], size_t mo
 	return count;
 }
 
-#define HELP_FILES 512
+#define HELP_FILES 2048
 
 static inline void folder_remove(const char *path)
 {

@@ -40,8 +40,8 @@ static void note_copies(void)
 /* Bytes that were copied out of the table of a shard. */
 static uint64_t table_bytes(const struct embeng_checkpoint *c, size_t file)
 {
-	const char *from = c->maps[file] + c->index.files[file].table_at;
-	const char *end = c->maps[file] + c->index.files[file].bytes;
+	const char *from = shard_map(c, file) + c->index.files[file].table_at;
+	const char *end = shard_map(c, file) + c->index.files[file].bytes;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < copies.count; i++) {
