@@ -268,6 +268,22 @@ static inline void decode_put_entry(struct decode_file *f, uint32_t number, uint
 	decode_put(f, zeroes, pad);
 }
 
+/* Makes the checksum of every entry of a recording right, up to the first that has no length. */
+static inline void decode_mend_entries(struct decode_file *f)
+{
+	struct embeng_recording_entry head;
+
+	for (size_t at = 0; f->size - at >= sizeof(head); at += head.length) {
+		memcpy(&head, f->data + at, sizeof(head));
+		if (head.length < sizeof(head) || head.length > f->size - at)
+			break;
+		head.crc = 0;
+		memcpy(f->data + at, &head, sizeof(head));
+		head.crc = crc32c(0, f->data + at, head.length);
+		memcpy(f->data + at, &head, sizeof(head));
+	}
+}
+
 /* A NOP on a device that never booted, so that the file is small. */
 static inline void decode_make_recording(struct decode_file *f)
 {
@@ -297,6 +313,7 @@ static inline void decode_make_recording(struct decode_file *f)
 	decode_put_entry(f, 7, EMBENG_RECORDING_POWER_OFF, "", 0, "", 0);
 }
 
+/* A maker that is added goes to the end: the fuzzer's corpus has their numbers. */
 static const struct {
 	const char *format;
 	void (*make)(struct decode_file *f);
