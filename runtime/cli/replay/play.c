@@ -3,7 +3,7 @@
  * Plays the entries of a recording in their order. The order in which commands are accepted and run is
  * the recorded one: each is submitted when its COMMAND entry comes, and is let run when its RUN entry
  * comes, so that nothing depends on time or on threads. Each completion is compared when its DONE
- * entry comes.
+ * entry comes; difference.c does that.
  *
  * A command that was stopped on its way (its completion has ABORTED or HUNG) is not run: it waits
  * here, and the admin command or reset that stopped it ends it here, too.
@@ -14,14 +14,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../decode/words.h"
+#include "difference.h"
 #include "twin.h"
-#include "outcomes.h"
 #include "where.h"
 
 /* A NOP may wait for 10 seconds, and a machine that is busy takes longer. */
@@ -79,25 +78,6 @@ static bool end_play(struct play *p)
 	snprintf(p->result->impossible, sizeof(p->result->impossible),
 		 "entry %" PRIu32 " at byte %" PRIu64 ": %s", p->entries[p->at].number,
 		 p->entries[p->at].offset, twin_problem(p->twin));
-	return false;
-}
-
-/* Return: false, since the replay ends. */
-__attribute__((format(printf, 4, 5))) static bool note_difference(struct play *p, const char *what,
-								  const char *recorded,
-								  const char *here, ...)
-{
-	struct difference *d = &p->result->difference;
-	va_list args;
-
-	p->result->differs = true;
-	d->entry = p->entries[p->at].number;
-	d->offset = p->entries[p->at].offset;
-	snprintf(d->what, sizeof(d->what), "%s", what);
-	snprintf(d->recorded, sizeof(d->recorded), "%s", recorded);
-	va_start(args, here);
-	vsnprintf(d->here, sizeof(d->here), here, args);
-	va_end(args);
 	return false;
 }
 
@@ -217,10 +197,11 @@ static bool play_command(struct play *p)
 		return true;
 	where_command(p->entries, p->at, p->result->difference.command, PLAY_WORDS);
 	if (result)
-		return note_difference(p, "the answer to the submitted command", recorded,
+		return difference_note(p->result, &p->entries[p->at],
+				       "the answer to the submitted command", recorded,
 				       "the command is not accepted");
-	return note_difference(p, "the status of the command's checks", recorded, "%s",
-			       word_or_unknown(word_status(p->command_status)));
+	return difference_note(p->result, &p->entries[p->at], "the status of the command's checks",
+			       recorded, "%s", word_or_unknown(word_status(p->command_status)));
 }
 
 static bool run_until_done(struct play *p, uint32_t queue, uint32_t index, uint32_t patience_ms,
@@ -273,112 +254,35 @@ static bool play_run(struct play *p)
 	if (result == TWIN_OK)
 		return true;
 	where_run(p->entries, p->at, p->result->difference.command, PLAY_WORDS);
-	return note_difference(p, "the begin of the work on the command", "it ran",
+	return difference_note(p->result, &p->entries[p->at],
+			       "the begin of the work on the command", "it ran",
 			       "it waits, and nothing else is to come before it");
 }
 
 /* -- completions --------------------------------------------------------- */
-
-static bool differ_in_number(struct play *p, const char *what, uint64_t recorded, uint64_t here)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRIu64, recorded);
-	return note_difference(p, what, text, "%" PRIu64, here);
-}
-
-static bool compare_status(struct play *p, const struct embeng_recording_done *recorded,
-			   const struct embeng_recording_done *here)
-{
-	if (recorded->status != here->status)
-		return note_difference(p, "the status",
-				       word_or_unknown(word_status(recorded->status)), "%s",
-				       word_or_unknown(word_status(here->status)));
-	if (recorded->field != here->field)
-		return note_difference(p, "the field at fault",
-				       word_or_unknown(word_field(recorded->field)), "%s",
-				       word_or_unknown(word_field(here->field)));
-	if (recorded->feature != here->feature)
-		return differ_in_number(p, "the feature or table at fault", recorded->feature,
-					here->feature);
-	if (recorded->element != here->element)
-		return differ_in_number(p, "the element at fault", recorded->element,
-					here->element);
-	if (recorded->value != here->value)
-		return differ_in_number(p, recorded->status ? "the value at fault" : "the value",
-					recorded->value, here->value);
-	if (recorded->limit != here->limit)
-		return differ_in_number(p, "the limit", recorded->limit, here->limit);
-	if (recorded->outputs != here->outputs)
-		return differ_in_number(p, "the number of outputs", recorded->outputs,
-					here->outputs);
-	return true;
-}
-
-/* STATS counts what each core did. */
-static bool tells_of_cores(const struct play *p, size_t command)
-{
-	const struct embeng_recording_command *c = p->entries[command].fixed;
-
-	return c->command.opcode == EMBENG_OP_STATS && twin_cores(p->twin) != p->recorded_cores;
-}
-
-static bool compare_written(struct play *p, size_t command, uint32_t number,
-			    const struct embeng_recording_output *recorded,
-			    const struct embeng_recording_output *here)
-{
-	char what[PLAY_WORDS], text[16];
-
-	p->result->outputs++;
-	p->result->output_bytes += recorded->where.length;
-	if (!memcmp(&recorded->where, &here->where, sizeof(recorded->where)) &&
-	    recorded->crc == here->crc)
-		return true;
-	where_output(p->entries, command, number, &recorded->where, what, sizeof(what));
-	snprintf(text, sizeof(text), "CRC %08x", recorded->crc);
-	return note_difference(p, what, text, "CRC %08x", here->crc);
-}
-
-static bool compare_done(struct play *p, const struct outcome *here)
-{
-	const struct embeng_recording_done *recorded = p->entries[p->at].fixed;
-	const struct embeng_recording_output *outputs = (const void *)p->entries[p->at].bytes;
-	size_t command = where_find(p->entries, p->at, recorded->queue, recorded->index);
-	bool goes_on = compare_status(p, recorded, &here->done);
-
-	p->result->completions++;
-	if (goes_on && command < p->at && tells_of_cores(p, command)) {
-		p->result->skipped += recorded->outputs;
-		return true;
-	}
-	for (uint32_t i = 0; goes_on && i < recorded->outputs; i++)
-		goes_on = compare_written(p, command, i, &outputs[i], &here->outputs[i]);
-	if (!goes_on)
-		where_done(p->entries, p->at, p->result->difference.command, PLAY_WORDS);
-	return goes_on;
-}
 
 static bool play_done(struct play *p)
 {
 	const struct embeng_recording_done *recorded = p->entries[p->at].fixed;
 	enum twin_result result;
 	struct outcome *here;
-	bool goes_on;
+	bool same;
 
 	if (!run_until_done(p, recorded->queue, recorded->index, END_PATIENCE_MS, &result))
 		return false;
 	here = outcome_find(&p->outcomes, recorded->queue, recorded->index);
 	if (!here) {
 		where_done(p->entries, p->at, p->result->difference.command, PLAY_WORDS);
-		return note_difference(p, "the completion",
+		return difference_note(p->result, &p->entries[p->at], "the completion",
 				       word_or_unknown(word_status(recorded->status)),
 				       "the command does not complete");
 	}
-	goes_on = compare_done(p, here);
+	same = completion_compare(p->result, p->entries, p->at, here,
+				  twin_cores(p->twin) != p->recorded_cores);
 	outcome_drop(&p->outcomes, here);
 	if (p->open)
 		p->open--;
-	return goes_on;
+	return same;
 }
 
 /* -- the driver ---------------------------------------------------------- */
@@ -415,7 +319,8 @@ static bool play_admin(struct play *p)
 		return true;
 	snprintf(p->result->difference.command, PLAY_WORDS, "the driver's command %s",
 		 word_or_unknown(word_admin(admin->command.opcode)));
-	return note_difference(p, "the status", word_or_unknown(word_status(admin->status)), "%s",
+	return difference_note(p->result, &p->entries[p->at], "the status",
+			       word_or_unknown(word_status(admin->status)), "%s",
 			       word_or_unknown(word_status(p->admin_status)));
 }
 
@@ -427,8 +332,9 @@ static bool play_booted(struct play *p)
 	if (booted->error == p->boot_error || (booted->error && !p->boot_error))
 		return true;
 	snprintf(p->result->difference.command, PLAY_WORDS, "the boot");
-	return note_difference(p, "the error", word_or_unknown(word_boot_error(booted->error)),
-			       "%s", word_or_unknown(word_boot_error(p->boot_error)));
+	return difference_note(p->result, &p->entries[p->at], "the error",
+			       word_or_unknown(word_boot_error(booted->error)), "%s",
+			       word_or_unknown(word_boot_error(p->boot_error)));
 }
 
 static bool play_power_on(struct play *p)
