@@ -87,6 +87,10 @@ TARGETS = {
     "preprocess": Target(8000, [
         "runtime/src/batch/partitioned.c", "runtime/src/batch/partitioned_describe.c",
         "runtime/src/session/partitioned_error.c", "runtime/src/sparsecore/preprocess.c"]),
+    "replay": Target(3000, [
+        "runtime/cli/replay/difference.c", "runtime/cli/replay/place.c",
+        "runtime/cli/replay/play.c", "runtime/cli/replay/twin.c",
+        "runtime/cli/replay/where.c"], 8192),
     "rings": Target(8000, [
         "engine/control/admin.c", "engine/memory/region.c", "engine/queue/context.c",
         "engine/queue/queue*.c", "engine/queue/ring.c"]),
