@@ -112,6 +112,15 @@ expect 'sorted by process' 0 top --root "$a" --root "$b" --sort pid
 [ "$(grep -nE '^ +(812|77) ' "$folder/out" | cut -d: -f2 | tr -s ' ' | cut -d' ' -f2 | tr '\n' ' ')" = '77 812 ' ] &&
 	report ok 'in the order of processes' || report no 'in the order of processes'
 
+# The emulator's bus is none of PCI Express.
+cp -a "$b" "$folder/bus"
+put "$folder/bus" sys/bus/pci/devices/0000:01:00.0/current_link_speed Unknown
+put "$folder/bus" sys/bus/pci/devices/0000:01:00.0/current_link_width 0
+expect 'a bus without links' 0 top --root "$folder/bus"
+says out 'has none to show' '12.3 W  -  *running$'
+expect 'a bus without links, for scripts' 0 top --root "$folder/bus" --json
+document 'has none either' '[v["link"] for v in d["devices"]] == [""]'
+
 expect 'for scripts' 0 top --root "$a" --root "$b" --json
 document 'a device' '(lambda v: (v["address"], v["node"], v["state"], v["link"], v["firmware"], v["cores"]) == ("0000:01:00.0", "accel0", "running", "16.0 GT/s PCIe x8", "1.2.3.4", 2))(d["devices"][0])'
 document 'its rates' '(lambda r: (r["commands"], r["ids"], r["waits_space"], r["resets_engine"]) == (1000, 4000, 12000, 0))(d["devices"][0]["per_second"])'

@@ -86,14 +86,17 @@ static void read_device_word(struct tree *tree, const struct sample_device *devi
 		*word = '\0';
 }
 
-/* "16.0 GT/s PCIe" and "8" become "16.0 GT/s PCIe x8". */
+/*
+ * "16.0 GT/s PCIe" and "8" become "16.0 GT/s PCIe x8". A bus that is only emulated has no link: the
+ * kernel calls the speed unknown, and there are no lanes.
+ */
 static void read_link(struct tree *tree, struct sample_device *device)
 {
 	char speed[32], width[8];
 
 	read_device_word(tree, device, "current_link_speed", speed, sizeof(speed));
 	read_device_word(tree, device, "current_link_width", width, sizeof(width));
-	if (*speed && *width)
+	if (*speed && *width && strcmp(width, "0") != 0)
 		snprintf(device->link, sizeof(device->link), "%s x%s", speed, width);
 }
 
