@@ -286,14 +286,15 @@ END_TEST
 
 START_TEST(safetensors_refused)
 {
+	static const char overflows[] = "{\"a\": {\"dtype\": \"F32\", \"data_offsets\": [0, 0], "
+					"\"shape\": [4611686018427387904, 4]}}";
 	static const char *const members[] = {
 		"{\"a\": 1}",
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, 2], \"data_offsets\": [0, 20]}}",
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, 2], \"data_offsets\": [4, 28]}}",
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, 2], \"data_offsets\": [24, 0]}}",
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, -2], \"data_offsets\": [0, 24]}}",
-		"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]"
-		"}}",
+		overflows,
 		"{\"a\": {\"dtype\": 7, \"shape\": [3, 2], \"data_offsets\": [0, 24]}}",
 	};
 	struct bytes b;
