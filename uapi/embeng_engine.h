@@ -385,7 +385,7 @@ enum embeng_queue_kind {
  *	last step whose update is to be applied if it is complete. Otherwise 0
  * @after: for a LOOKUP for inference, ROWS_*, STAGE, SNAPSHOT, STATS, STATE_*, FREEZE
  *	and MODEL_UNLOAD, the step after whose update the command runs; 0 means before any update.
- *	Otherwise 0
+ *	Otherwise, and for STATS with EMBENG_STATS_NOW, 0
  * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
  *	&struct embeng_update, with EMBENG_CMD_DISCARD not given. MODEL_LOAD: the model blob. ROWS_* and SNAPSHOT_READ:
  *	&struct embeng_rows.
@@ -398,7 +398,8 @@ enum embeng_queue_kind {
  * @arg: argument of the command, otherwise 0. NOP: bits 0..15 are the status to complete with
  *	(which counts as the program's fault), bits 32..63 a delay in microseconds, up to
  *	EMBENG_NOP_DELAY_MAX. STATS: bits
- *	0..31 are the table index, and bit 32 asks to clear the counts after they are read.
+ *	0..31 are the table index, and one of the other bits may be set, EMBENG_STATS_CLEAR or
+ *	EMBENG_STATS_NOW.
  *	STAGE: bits 0..31 are the table index, bits 32..47 the slot (as in &embeng_rows.slot),
  *	and bits 48..63 enum embeng_stage; table and slot are 0 except for BEGIN. STATE_*: 0 for
  *	the whole model, or 1 plus the index of a table. FREEZE: bits 0..31 are the table index,
@@ -420,7 +421,20 @@ struct embeng_cmd {
 /* STATE_WRITE refuses more, so that no sequence of updates can overflow the 64-bit count. */
 #define EMBENG_STEP_COUNT_MAX (1ull << 62)
 
+/* The counts are cleared after they are read. */
 #define EMBENG_STATS_CLEAR (1ull << 32)
+/*
+ * The command runs at whatever step the model is: as soon as its turn comes, as if
+ * &embeng_cmd.after were the last step whose update is in the tables. It is for those who look at a
+ * model without knowing its steps, so nothing that they cannot know makes it fail. Its value is the
+ * number of tables of the model, or 0 without a model, and a table that is not there has counts of 0.
+ *
+ * It changes nothing. Steps that were looked up and whose update has not come are counted by STATS
+ * without this flag, but not by this one, since their replicas may still discard them. For the same
+ * reason it does not clear: with EMBENG_STATS_CLEAR it is refused. A device without
+ * EMBENG_CAP_STATS_NOW refuses the flag with RESERVED.
+ */
+#define EMBENG_STATS_NOW (1ull << 33)
 #define EMBENG_STAGE_SLOT_SHIFT 32
 #define EMBENG_STAGE_ACTION_SHIFT 48
 #define EMBENG_FREEZE_ACTION_SHIFT 32
@@ -450,8 +464,8 @@ struct embeng_cmd {
  * @value: value at fault; an id is sign-extended to 64 bits. With NO_SPACE, the bytes needed.
  *	With GRADIENT and NUMBER, f32 bits
  *	On success: UPDATE the number of distinct rows that it changed, ROWS_* and
- *	SNAPSHOT_READ of rows, STATS of bytes, PARTITION of ids; SNAPSHOT the number by which
- *	others name the snapshot; FREEZE 1 if the table was frozen before or has no optimizer
+ *	SNAPSHOT_READ of rows, STATS of bytes, or with EMBENG_STATS_NOW of the model's tables,
+ *	PARTITION of ids; SNAPSHOT the number by which others name the snapshot; FREEZE 1 if the table was frozen before or has no optimizer
  * @limit: bound that @value broke. With NO_SPACE, the bytes available. With GRADIENT, the replica
  *	that gave the gradient. With NUMBER, f32 bits
  * @timestamp: device time in nanoseconds, monotonic
@@ -1535,6 +1549,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_QUANTIZATION (1u << 7)
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
 #define EMBENG_CAP_SUMS (1u << 9)	 /* UPDATE takes sums of a row's gradients */
+#define EMBENG_CAP_STATS_NOW (1u << 10) /* STATS at whatever step the model is */
 
 /**
  * EMBENG_CAP_TABLE - every capability, in words
@@ -1552,6 +1567,7 @@ struct embeng_record_name {
 	X(QUANTIZATION, "quantization", "quantization")        \
 	X(PARTITIONED, "partitioned", "partitioned CSR")       \
 	X(SUMS, "sums", "sums of gradients")                   \
+	X(STATS_NOW, "stats_now", "statistics at any step")    \
 	X(SIGNATURE_UNCHECKED, "", "firmware signature unchecked")
 
 /**

@@ -123,6 +123,8 @@ enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
  * struct verb - the functions of an opcode, one for each phase of its command
  * @admits_itself: false: the command uses a loaded model. The model layer looks for one before it
  *	calls @admit, and counts the command as a user of it until the release
+ * @without_model: whether a command that uses a loaded model is admitted also where there is none,
+ *	which it then sees by @holds_model of the command. NULL: it is refused
  * @admit: lock held. May it be checked and copied now? READY, WAIT with *wait (its queue takes
  *	nothing further; tried again when something moved) or FAILED with command->fault. Takes
  *	what @accept needs (a step's slot). NULL: READY
@@ -146,6 +148,7 @@ enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
  */
 struct verb {
 	bool admits_itself;
+	bool (*without_model)(const struct command *command);
 	enum verdict (*admit)(struct command *command, struct wait *wait);
 	u16 (*accept)(struct command *command);
 	void (*commit)(struct command *command, u16 status);

@@ -74,8 +74,10 @@ static const struct verb verbs[] = {
 	[EMBENG_OP_ROWS_READ] = ROWS_VERB,
 	[EMBENG_OP_ROWS_FILL] = ROWS_VERB,
 	[EMBENG_OP_STATS] = {
+		.without_model = stats_is_now,
 		.accept = stats_accept,
-		.ready = step_after_ready,
+		.ready = stats_ready,
+		.bytes = stats_touched,
 		.run = stats_run,
 	},
 	[EMBENG_OP_STATE_READ] = STATE_VERB,
@@ -136,6 +138,8 @@ enum verdict model_admit(struct command *command, struct wait *wait)
 
 	if (verb_of(command)->admits_itself)
 		return admit_verb(command, wait);
+	if (!model && verb_of(command)->without_model && verb_of(command)->without_model(command))
+		return VERDICT_READY;
 	if (!model)
 		return refuse_command(command, EMBENG_STATUS_NO_MODEL, EMBENG_FIELD_OPCODE, 0, 0);
 	/* Behind an unload, a command sees no model; it must not be what that waits for. */

@@ -8,10 +8,9 @@
  * several threads add to them.
  */
 #include "../lookup/stale.h"
+#include "../step/step.h"
 #include "../update/lane.h"
 #include "../update/update.h"
-
-#define KNOWN_ARG (EMBENG_STATS_CLEAR | 0xffffffffull)
 
 /* Steps that all replicas looked up, but whose update has not come yet. */
 static u16 count_looked(struct command *command, struct table *table)
@@ -86,48 +85,106 @@ static void clear_reported(struct model *model, struct table *table,
 	port_unlock(model->engine->lock);
 }
 
-u16 stats_accept(struct command *command)
+bool stats_is_now(const struct command *command)
+{
+	return command->cmd.arg & EMBENG_STATS_NOW;
+}
+
+static u16 check_stats_arg(struct command *command)
 {
 	const struct model *model = command->context->model;
 	u32 table = (u32)command->cmd.arg;
-	struct fault *fault = &command->fault;
-	struct view view;
-	u16 status;
+	u64 known = 0xffffffffull | EMBENG_STATS_CLEAR;
 
-	if (command->cmd.arg & ~KNOWN_ARG)
-		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, EMBENG_NO_INDEX,
-				 0, command->cmd.arg, KNOWN_ARG);
-	if (table >= model->blob.engine.table_count)
-		return fault_set(fault, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table, 0, table,
-				 model->blob.engine.table_count);
-	status = desc_get(command, sizeof(struct embeng_stats), EMBENG_REGION_DEVICE_WRITE, &view);
+	if (command->context->engine->caps.features & EMBENG_CAP_STATS_NOW)
+		known |= EMBENG_STATS_NOW;
+	if (command->cmd.arg & ~known)
+		return fault_set(&command->fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG,
+				 EMBENG_NO_INDEX, 0, command->cmd.arg, known);
+	if (!stats_is_now(command) && table >= model->blob.engine.table_count)
+		return fault_set(&command->fault, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table, 0,
+				 table, model->blob.engine.table_count);
+	return 0;
+}
+
+u16 stats_accept(struct command *command)
+{
+	u16 status = check_stats_arg(command);
+	struct view view;
+
+	if (!status)
+		status = desc_get(command, sizeof(struct embeng_stats), EMBENG_REGION_DEVICE_WRITE,
+				  &view);
 	if (!status)
 		region_put(command->context, &view);
 	return status;
 }
 
+/* No update runs beside it, because commands of one context run one after the other. */
+enum verdict stats_ready(struct command *command, struct wait *wait)
+{
+	return stats_is_now(command) ? VERDICT_READY : step_after_ready(command, wait);
+}
+
+u64 stats_touched(const struct command *command)
+{
+	return stats_is_now(command) ? sizeof(struct embeng_stats) : U64_MAX;
+}
+
+/* @table: NULL: there is none with that index. */
+static u16 write_report(struct command *command, const struct table *table,
+			struct table_stats *policies)
+{
+	struct engine *engine = command->context->engine;
+	struct view view;
+	u16 status = desc_get(command, sizeof(struct embeng_stats), EMBENG_REGION_DEVICE_WRITE,
+			      &view);
+
+	if (status)
+		return status;
+	if (table) {
+		port_lock(engine->lock);
+		policies->dropped = table->stats.dropped;
+		policies->clamped = table->stats.clamped;
+		policies->zeroed = table->stats.zeroed;
+		policies->nonfinite_activations = table->stats.nonfinite_activations;
+		policies->nonfinite_rows = table->stats.nonfinite_rows;
+		port_unlock(engine->lock);
+		report_table(table, policies, engine->caps.cores, view.data);
+	} else {
+		memset(view.data, 0, sizeof(struct embeng_stats));
+		((struct embeng_stats *)view.data)->table = (u32)command->cmd.arg;
+	}
+	region_put(command->context, &view);
+	return 0;
+}
+
+/* A model that was loaded since the command was admitted is not asked: it might go meanwhile. */
+static u16 run_now(struct command *command)
+{
+	struct model *model = command->holds_model ? command->context->model : NULL;
+	u32 index = (u32)command->cmd.arg, count = model ? model->blob.engine.table_count : 0;
+	struct table_stats policies = { 0 };
+
+	command->result = count;
+	return write_report(command, index < count ? &model->tables[index] : NULL, &policies);
+}
+
 u16 stats_run(struct command *command)
 {
 	struct model *model = command->context->model;
-	struct table *table = &model->tables[(u32)command->cmd.arg];
 	struct table_stats policies = { 0 };
-	struct view view;
-	u16 status = count_looked(command, table);
+	struct table *table;
+	u16 status;
 
+	if (stats_is_now(command))
+		return run_now(command);
+	table = &model->tables[(u32)command->cmd.arg];
+	status = count_looked(command, table);
 	if (!status)
-		status = desc_get(command, sizeof(struct embeng_stats), EMBENG_REGION_DEVICE_WRITE,
-				  &view);
+		status = write_report(command, table, &policies);
 	if (status)
 		return status;
-	port_lock(model->engine->lock);
-	policies.dropped = table->stats.dropped;
-	policies.clamped = table->stats.clamped;
-	policies.zeroed = table->stats.zeroed;
-	policies.nonfinite_activations = table->stats.nonfinite_activations;
-	policies.nonfinite_rows = table->stats.nonfinite_rows;
-	port_unlock(model->engine->lock);
-	report_table(table, &policies, model->engine->caps.cores, view.data);
-	region_put(command->context, &view);
 	if (command->cmd.arg & EMBENG_STATS_CLEAR)
 		clear_reported(model, table, &policies);
 	command->result = sizeof(struct embeng_stats);

@@ -47,7 +47,7 @@ static const struct rule rules[] = {
 #define OPCODE_LAST (sizeof(rules) / sizeof(rules[0]) - 1)
 #define STATUS_LAST EMBENG_STATUS_SNAPSHOT
 #define NOP_ARG_RESERVED 0xffff0000ull
-#define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
+#define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR | EMBENG_STATS_NOW))
 
 static u16 refuse_field(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
 {
@@ -63,6 +63,8 @@ static u32 used_fields(const struct queue *q, const struct embeng_cmd *cmd)
 		uses &= ~(q->kind == EMBENG_QUEUE_INPUT ? USES_AFTER : USES_STEP);
 	if (cmd->opcode == EMBENG_OP_UPDATE && cmd->flags & EMBENG_CMD_DISCARD)
 		uses &= ~USES_DESC;
+	if (cmd->opcode == EMBENG_OP_STATS && cmd->arg & EMBENG_STATS_NOW)
+		uses &= ~USES_AFTER;
 	return uses;
 }
 
@@ -107,7 +109,8 @@ static u16 check_arg(const struct embeng_cmd *cmd, struct fault *fault)
 	if (cmd->opcode == EMBENG_OP_NOP)
 		reserved = NOP_ARG_RESERVED;
 	else if (cmd->opcode == EMBENG_OP_STATS)
-		reserved = STATS_ARG_RESERVED;
+		reserved = STATS_ARG_RESERVED |
+			   (cmd->arg & EMBENG_STATS_NOW ? EMBENG_STATS_CLEAR : 0);
 	else if (cmd->opcode == EMBENG_OP_SNAPSHOT_READ)
 		reserved = ~0xffffffffull;
 	if (cmd->arg & reserved)

@@ -62,7 +62,7 @@ for change in sys.argv[1:]:
 json.dump(d, open("c.json", "w"))
 END
 }
-changed BOOT_STATE=4 BOOT_ERROR=11 FEATURES=0x355 COUNT_IDS=18446744073709551615 STATUS=7
+changed BOOT_STATE=4 BOOT_ERROR=11 FEATURES=0x755 COUNT_IDS=18446744073709551615 STATUS=7
 expect 'what changed' 0 regs --diff a.json c.json
 says out 'an enumeration, by name' '^  BOOT_STATE\.STATE was RUNNING: the firmware runs, is FAILED: the image was refused; BOOT_ERROR says why$'
 says out 'the error, by name' '^  BOOT_ERROR\.ERROR was NONE: no error, is SELF_TEST: a self-test failed$'

@@ -67,6 +67,11 @@ static void submit_stats(struct session *s, struct fuzz *f)
 
 	if (fuzz_rarely(f, 2))
 		cmd.arg |= EMBENG_STATS_CLEAR;
+	/* By the step, as above. */
+	if (cmd.after % 4 == 3) {
+		cmd.arg = (u32)cmd.arg | EMBENG_STATS_NOW;
+		cmd.after = 0;
+	}
 	arena_take(&s->out, sizeof(struct embeng_stats), &cmd.desc);
 	call_any(s, &s->transfer, &cmd, f);
 }

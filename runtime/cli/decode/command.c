@@ -54,7 +54,9 @@ static void write_argument(const struct embeng_cmd *cmd, char *text, size_t size
 		break;
 	case EMBENG_OP_STATS:
 		snprintf(text, size, "%s",
-			 arg & EMBENG_STATS_CLEAR ? ", then clear its counts" : "");
+			 arg & EMBENG_STATS_CLEAR ? ", then clear its counts"
+			 : arg & EMBENG_STATS_NOW ? ", at whatever step the model is"
+						  : "");
 		break;
 	case EMBENG_OP_STAGE:
 		snprintf(text, size, ", slot %u, %s",

@@ -114,6 +114,7 @@ START_TEST(test_words_of_commands)
 {
 	static struct tables tables = {.table_count = 2, .tables = {"items", "users"}};
 	struct embeng_cmd stats = {.opcode = EMBENG_OP_STATS, .after = 7, .arg = 1};
+	struct embeng_cmd now = {.opcode = EMBENG_OP_STATS, .arg = 1 | EMBENG_STATS_NOW};
 	struct embeng_cmd stage = {.opcode = EMBENG_OP_STAGE, .arg = 1ull << 32};
 	struct embeng_cmd freeze = {.opcode = EMBENG_OP_FREEZE, .arg = 1ull << 32 | 5};
 	struct embeng_cmd state = {.opcode = EMBENG_OP_STATE_READ, .arg = 1};
@@ -123,6 +124,8 @@ START_TEST(test_words_of_commands)
 
 	ck_assert_str_eq(command_text(&stats, &tables, text),
 			 "STATS of table 1 (users), after step 7");
+	ck_assert_str_eq(command_text(&now, &tables, text),
+			 "STATS of table 1 (users), at whatever step the model is");
 	ck_assert_str_eq(command_text(&stage, &tables, text),
 			 "STAGE of table 0 (items), slot 1, BEGIN");
 	ck_assert_str_eq(command_text(&freeze, &tables, text), "FREEZE of table 5, ON");

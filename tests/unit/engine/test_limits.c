@@ -313,9 +313,14 @@ START_TEST(test_arguments_of_statistics)
 	struct command *command;
 
 	read_only(d);
-	refused(d, stats(d, 1ull << 33),
-		(struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, 0, 1ull << 33,
+	refused(d, stats(d, 1ull << 34),
+		(struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, 0, 1ull << 34,
+				  (4ull << 32) - 1});
+	d->engine.caps.features &= ~EMBENG_CAP_STATS_NOW;
+	refused(d, stats(d, EMBENG_STATS_NOW),
+		(struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, 0, EMBENG_STATS_NOW,
 				  (2ull << 32) - 1});
+	d->engine.caps.features |= EMBENG_CAP_STATS_NOW;
 	refused(d, stats(d, 1),
 		(struct expected){EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0, 1, 1});
 	command = stats(d, 0);
@@ -328,6 +333,11 @@ START_TEST(test_arguments_of_statistics)
 	refused(d, command,
 		(struct expected){EMBENG_STATUS_RIGHTS, EMBENG_FIELD_DESC, 0,
 				  EMBENG_REGION_DEVICE_WRITE, EMBENG_REGION_DEVICE_READ});
+	command = stats(d, EMBENG_STATS_NOW);
+	command->cmd.desc.length -= 8;
+	refused(d, command,
+		(struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0,
+				  sizeof(struct embeng_stats) - 8, sizeof(struct embeng_stats)});
 	ck_assert_uint_eq(direct_do(d, stats(d, EMBENG_STATS_CLEAR)), 0);
 	direct_free(d);
 }

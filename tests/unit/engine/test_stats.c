@@ -40,6 +40,136 @@ START_TEST(test_each_step_counts_once)
 }
 END_TEST
 
+/* The counts of table @index at whatever step the model is. @tables: how many tables it has. */
+static struct embeng_stats read_now(struct direct *d, u32 index, u64 tables)
+{
+	struct command *command = direct_command(&d->transfer, EMBENG_OP_STATS);
+	struct embeng_stats *stats = direct_memory(d, sizeof(*stats), &command->cmd.desc);
+
+	memset(stats, 0xa5, sizeof(*stats));
+	command->cmd.arg = index | EMBENG_STATS_NOW;
+	ck_assert_int_eq(direct_submit(d, command), VERDICT_READY);
+	ck_assert_uint_eq(model_touched(command), sizeof(*stats));
+	ck_assert_int_eq(direct_try(d, command), VERDICT_READY);
+	ck_assert_uint_eq(command->result, tables);
+	free(command);
+	return *stats;
+}
+
+static void expect_same_stats(struct embeng_stats a, struct embeng_stats b)
+{
+	ck_assert_mem_eq(&a, &b, sizeof(a));
+}
+
+START_TEST(test_now_needs_no_step)
+{
+	struct small_model m = small_model(10, 1);
+	s64 ids[] = {3, 3, 4};
+	struct direct *d = small_open(&m, 3);
+	struct embeng_stats s;
+
+	ck_assert_uint_eq(read_now(d, 0, 1).steps, 0);
+	for (u64 step = 1; step <= 3; step++) {
+		ck_assert_uint_eq(direct_do(d, small_lookup(d, &d->input[0], step, ids, 3).command),
+				  0);
+		/* The step that is on its way is not counted yet. */
+		s = read_now(d, 0, 1);
+		ck_assert_uint_eq(s.steps, step - 1);
+		ck_assert_uint_eq(s.ids, 3 * (step - 1));
+		ck_assert_uint_eq(direct_do(d, small_update(d, 0, step, 3, 1)), 0);
+		s = read_now(d, 0, 1);
+		ck_assert_uint_eq(s.steps, step);
+		ck_assert_uint_eq(s.hot_count, 2);
+		ck_assert(s.hot[0].row == 3 && s.hot[0].count == 2 * step);
+		ck_assert(s.hot[1].row == 4 && s.hot[1].count == step);
+		expect_same_stats(s, read_stats(d, false));
+	}
+	read_stats(d, true);
+	ck_assert_uint_eq(read_now(d, 0, 1).ids, 0);
+	direct_free(d);
+}
+END_TEST
+
+/* A step that is looked up and then discarded counts as if nobody had looked at the model. */
+START_TEST(test_now_leaves_the_counts)
+{
+	struct embeng_stats stats[2];
+
+	for (u32 looks = 0; looks < 2; looks++) {
+		struct small_model m = small_model(10, 1);
+		s64 ids[] = {3, 3, 4};
+		struct direct *d = small_open(&m, 2);
+		struct command *discard = direct_command(&d->gradient[0], EMBENG_OP_UPDATE);
+
+		discard->cmd.step = 1;
+		discard->cmd.flags = EMBENG_CMD_DISCARD;
+		ck_assert_uint_eq(direct_do(d, small_lookup(d, &d->input[0], 1, ids, 3).command),
+				  0);
+		for (u32 i = 0; i < looks; i++)
+			read_now(d, 0, 1);
+		ck_assert_uint_eq(direct_do(d, discard), 0);
+		stats[looks] = read_stats(d, false);
+		direct_free(d);
+	}
+	ck_assert_uint_eq(stats[0].ids, 0);
+	expect_same_stats(stats[0], stats[1]);
+}
+END_TEST
+
+/* A look from outside knows neither whether there is a model nor its tables. */
+START_TEST(test_now_of_what_is_not_there)
+{
+	const struct embeng_stats none = {.table = 7};
+	struct small_model m = small_model(10, 1);
+	struct direct *d = direct_new(2, NULL);
+	struct direct_blob *b = calloc(1, sizeof(*b));
+	struct command *early, *unload;
+	struct embeng_stats *answer;
+
+	expect_same_stats(read_now(d, 7, 0), none);
+	/* A model that comes before its turn is not looked at. */
+	early = direct_command(&d->transfer, EMBENG_OP_STATS);
+	answer = direct_memory(d, sizeof(*answer), &early->cmd.desc);
+	early->cmd.arg = EMBENG_STATS_NOW;
+	ck_assert_int_eq(direct_submit(d, early), VERDICT_READY);
+	small_blob(&m, b);
+	ck_assert_uint_eq(direct_load(d, b), 0);
+	ck_assert_int_eq(direct_try(d, early), VERDICT_READY);
+	ck_assert_uint_eq(early->result, 0);
+	ck_assert_uint_eq(answer->core_count, 0);
+	free(early);
+	expect_same_stats(read_now(d, 7, 1), none);
+	ck_assert_uint_eq(read_now(d, 0, 1).core_count, 2);
+	unload = direct_command(&d->transfer, EMBENG_OP_MODEL_UNLOAD);
+	ck_assert_uint_eq(direct_do(d, unload), 0);
+	expect_same_stats(read_now(d, 7, 0), none);
+	free(b);
+	direct_free(d);
+}
+END_TEST
+
+/* An unload waits for a look that came before it. */
+START_TEST(test_now_holds_the_model)
+{
+	struct small_model m = small_model(10, 1);
+	struct direct *d = small_open(&m, 2);
+	struct command *look = direct_command(&d->inference, EMBENG_OP_STATS);
+	struct command *unload = direct_command(&d->transfer, EMBENG_OP_MODEL_UNLOAD);
+
+	direct_memory(d, sizeof(struct embeng_stats), &look->cmd.desc);
+	look->cmd.arg = EMBENG_STATS_NOW;
+	ck_assert_int_eq(direct_submit(d, look), VERDICT_READY);
+	ck_assert_int_eq(direct_submit(d, unload), VERDICT_READY);
+	ck_assert_int_eq(direct_try(d, unload), VERDICT_WAIT);
+	ck_assert_int_eq(direct_try(d, look), VERDICT_READY);
+	ck_assert_uint_eq(look->result, 1);
+	ck_assert_int_eq(direct_try(d, unload), VERDICT_READY);
+	free(look);
+	free(unload);
+	direct_free(d);
+}
+END_TEST
+
 /* A command says how much it did, for the counts of its queue, as the device's counters do. */
 START_TEST(test_commands_say_what_they_did)
 {
@@ -189,9 +319,15 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {test_each_step_counts_once, test_commands_say_what_they_did,
+	const TTest *const tests[] = {test_each_step_counts_once,
+				      test_now_needs_no_step,
+				      test_now_leaves_the_counts,
+				      test_now_of_what_is_not_there,
+				      test_now_holds_the_model,
+				      test_commands_say_what_they_did,
 				      test_hot_rows_keep_their_bound,
-				      test_hot_rows_are_those_of_whole_steps, NULL};
+				      test_hot_rows_are_those_of_whole_steps,
+				      NULL};
 
 	return direct_main("stats", tests);
 }

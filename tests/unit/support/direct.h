@@ -43,7 +43,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 	d->engine.kernels = kernel_select(variant);
 	*caps = (struct embeng_caps){
 		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION |
-			    EMBENG_CAP_PARTITIONED | EMBENG_CAP_SUMS,
+			    EMBENG_CAP_PARTITIONED | EMBENG_CAP_SUMS | EMBENG_CAP_STATS_NOW,
 		.cores = cores,
 		.table_memory = 1ull << 44,
 		.dim = 4096,
