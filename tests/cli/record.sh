@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Recordings of the soft device: any program is recorded, a replay gives the same, and names the
 # command whose result is another one. Speaks TAP.
-# usage: record.sh EMBENG-COMMAND
+# usage: record.sh EMBENG-COMMAND ASK-NOW-PROGRAM
 set -u
 
 . "$(dirname "$0")/checks.sh"
 
+ask_now=$2
 root=$(cd "$scripts/../.." && pwd) || exit 1
 run=$folder/run.ebrc
 for i in $(seq 40); do
@@ -80,6 +81,18 @@ for file in "$folder"/many*; do
 	"$embeng" replay "$file" --cores 3 >>"$folder/all" 2>&1 || echo "$file differs"
 done >"$folder/out" 2>"$folder/err"
 [ ! -s "$folder/out" ] && report ok 'vectors are the same' || report no 'vectors are the same'
+
+# -- statistics at whatever step the model is --
+
+EMBENG_RECORD=$folder/now.ebrc "$ask_now" 100 >"$folder/out" 2>"$folder/err" &&
+	report ok 'a program asks while it trains' || report no 'a program asks while it trains'
+says out 'its row is right' '^[0-9]* answers, row 41 is -4.6875, expected -4.6875$'
+answers=$(sed -n 's/ answers.*//p' "$folder/out")
+for i in 1 2; do
+	expect "its recording has the step of each answer, replay $i" 0 replay "$folder/now.ebrc" --json
+	document "replay $i compares the answers" "(d['verdict'] == 'same' and d['skipped_outputs'] == 0 and
+		d['outputs'] > $answers > 0)"
+done
 
 # -- different --
 

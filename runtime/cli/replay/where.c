@@ -40,6 +40,8 @@ void where_command(const struct recording_entry *entries, size_t at, char *text,
 	else if (c->command.after)
 		snprintf(step, sizeof(step), " after step %llu",
 			 (unsigned long long)c->command.after);
+	else if (c->command.opcode == EMBENG_OP_STATS && c->command.arg & EMBENG_STATS_NOW)
+		snprintf(step, sizeof(step), " at whatever step the model is");
 	snprintf(text, size, "%s%s (context %u, queue %u, index %u)", opcode, step, c->context,
 		 c->queue, c->index);
 }
