@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../frame/random.h"
-#include "board.h"
+#include "../board/board.h"
 #include "checks.h"
 
 enum { BURST = 32, BURSTS_QUICK = 8, BURSTS_FULL = 128, SETTLE_US = 1000 };
@@ -107,7 +107,7 @@ void check_device_commands(const struct subject *s, struct finding *f)
 	double slowest_ms = 0;
 	struct board b;
 
-	if (!board_open(s, &b, f))
+	if (!board_open(s->node, &b, f))
 		return;
 	run_bursts(s, &b, false, &slowest_ms, f);
 	if (finding_good(f) && b.device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES)

@@ -17,7 +17,7 @@
 #include <xf86drm.h>
 
 #include "../frame/random.h"
-#include "board.h"
+#include "../board/board.h"
 #include "checks.h"
 
 #define PAGE 4096u
@@ -34,7 +34,7 @@ struct dma_bench {
 static bool dma_open(const struct subject *s, struct dma_bench *d, struct finding *f)
 {
 	d->draw = random_seeded(s->seed + s->round, RANDOM_SAMPLES);
-	if (!board_open(s, &d->b, f))
+	if (!board_open(s->node, &d->b, f))
 		return false;
 	if (!board_queue_open(&d->b, EMBENG_QUEUE_TRANSFER, false, &d->q, f)) {
 		board_close(&d->b);
@@ -58,7 +58,7 @@ void check_dma_transfers(const struct subject *s, struct finding *f)
 	struct board_queue q;
 	struct board b;
 
-	if (!board_open(s, &b, f))
+	if (!board_open(s->node, &b, f))
 		return;
 	if (!board_queue_open(&b, EMBENG_QUEUE_TRANSFER, false, &q, f)) {
 		board_close(&b);
@@ -207,7 +207,7 @@ void check_dma_shared(const struct subject *s, struct finding *f)
 
 	if (!dma_open(s, &d, f))
 		return;
-	if (board_open(s, &other, f)) {
+	if (board_open(s->node, &other, f)) {
 		run_shared_moves(&d, &other, f);
 		board_close(&other);
 	}

@@ -15,7 +15,7 @@
 #include <linux/sync_file.h>
 #include <xf86drm.h>
 
-#include "board.h"
+#include "../board/board.h"
 #include "checks.h"
 
 enum { LINKS = 16 };
@@ -31,7 +31,7 @@ struct fence_bench {
 
 static bool open_fences(const struct subject *s, struct fence_bench *t, struct finding *f)
 {
-	if (!board_open(s, &t->b, f))
+	if (!board_open(s->node, &t->b, f))
 		return false;
 	if (!(t->b.device.flags & EMBENG_ACCEL_CAN_SYNCOBJ))
 		finding_skip(f, "the driver has no fences");

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board.h"
+#include "../board/board.h"
 #include "checks.h"
 #include "vectors.h"
 
@@ -41,7 +41,7 @@ static bool open_interrupts(const struct subject *s, struct interrupt_bench *i, 
 		finding_fail(f, "/proc/interrupts has no vector of %s", s->address);
 		return false;
 	}
-	if (!board_open(s, &i->b, f))
+	if (!board_open(s->node, &i->b, f))
 		return false;
 	if (i->b.device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES)
 		return true;
@@ -235,7 +235,7 @@ void check_interrupt_sleep(const struct subject *s, struct finding *f)
 	struct board_queue q;
 	struct board b;
 
-	if (!board_open(s, &b, f))
+	if (!board_open(s->node, &b, f))
 		return;
 	if (board_queue_open(&b, EMBENG_QUEUE_TRANSFER, false, &q, f)) {
 		for (int k = 0; k < ARMS_QUICK && finding_good(f); k++) {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board.h"
+#include "../board/board.h"
 #include "checks.h"
 
 #define BACK_LIMIT_MS 3000.0
@@ -103,7 +103,7 @@ void check_reset_queue(const struct subject *s, struct finding *f)
 	struct board_queue q;
 	struct board b;
 
-	if (!board_open(s, &b, f))
+	if (!board_open(s->node, &b, f))
 		return;
 	if (board_queue_open(&b, EMBENG_QUEUE_TRANSFER, false, &q, f)) {
 		reset_one_queue(&b, &q, f);
@@ -118,7 +118,7 @@ static void judge_revival(const struct subject *s, struct finding *f)
 	struct board_queue q;
 	struct board b;
 
-	if (!finding_good(f) || !board_open(s, &b, f))
+	if (!finding_good(f) || !board_open(s->node, &b, f))
 		return;
 	if (board_queue_open(&b, EMBENG_QUEUE_TRANSFER, false, &q, f)) {
 		judge_nop(&b, &q, f);
@@ -170,7 +170,7 @@ static void reset_device(const struct subject *s, enum embeng_reset what, struct
 	struct board b;
 	double ms;
 
-	if (!board_open(s, &b, f))
+	if (!board_open(s->node, &b, f))
 		return;
 	read_counters(s, work);
 	if (board_resets(&b, &before, f)) {

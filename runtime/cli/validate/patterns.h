@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "finding.h"
+#include "../board/finding.h"
 
 /* The word at an index of the memory, which follows from @key. */
 typedef uint32_t (*pattern_fn)(uint64_t index, uint64_t key);

@@ -9,7 +9,7 @@
 
 #include "embeng.h"
 
-#include "finding.h"
+#include "../board/finding.h"
 
 #define SUBJECT_PATH 192
 

@@ -13,6 +13,8 @@
 
 #include <xf86drm.h>
 
+#include "embeng.h"
+
 #include "board.h"
 
 #define DESCRIPTOR_BYTES 4096u

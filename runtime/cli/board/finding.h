@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The answer of one check, with a sentence and, where there is one, a number and its limit. */
-#ifndef CLI_VALIDATE_FINDING_H
-#define CLI_VALIDATE_FINDING_H
+#ifndef CLI_BOARD_FINDING_H
+#define CLI_BOARD_FINDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device node without the library's sessions: a context, queues and memory of a check's own.
+ * The device node without the library's sessions: a context, queues and memory of the caller's own.
  * Only in builds that have devices of the kernel driver.
  */
-#ifndef CLI_VALIDATE_BOARD_H
-#define CLI_VALIDATE_BOARD_H
+#ifndef CLI_BOARD_BOARD_H
+#define CLI_BOARD_BOARD_H
 
 #include "embeng_accel.h"
 
-#include "subject.h"
+#include "finding.h"
 
 #define BOARD_DIM 16u
 #define BOARD_ROWS 16384u
@@ -59,13 +59,15 @@ int board_call(const struct board *b, unsigned long request, void *arg);
 int64_t board_now_ns(void);
 
 /* These fail @f and return false when the driver refuses. The context ends with the board. */
-bool board_open(const struct subject *s, struct board *b, struct finding *f);
+bool board_open(const char *node, struct board *b, struct finding *f);
 void board_close(struct board *b);
 
 /* The states of the device and of this context. Return: false, with @f failed. */
 bool board_resets(const struct board *b, struct embeng_accel_resets *out, struct finding *f);
 bool board_context(const struct board *b, struct embeng_accel_context_state *out,
 		   struct finding *f);
+/* The limits and capabilities of the device. Return: false, with @f failed. */
+bool board_caps(const struct board *b, struct embeng_caps *out, struct finding *f);
 
 /* Room of @bytes that the driver allocates, bound with both rights. */
 bool board_memory_new(const struct board *b, uint64_t bytes, struct board_memory *out,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens the device node and makes a context with queues for a check. The library's sessions sleep,
- * retry and choose queues by themselves, which is what a check of these things must not do.
+ * Opens the device node and makes a context with queues. The library's sessions sleep, retry and
+ * choose queues by themselves, which is what a check of these things must not do, and they have a
+ * context for themselves, which is no use to one who asks another program's.
  *
  * All belongs to the struct board, whose file ends the context when it is closed.
  */
@@ -46,14 +47,14 @@ static int query_board(const struct board *b, uint32_t what, void *data, uint32_
 	return board_call(b, DRM_IOCTL_EMBENG_QUERY, &query);
 }
 
-bool board_open(const struct subject *s, struct board *b, struct finding *f)
+bool board_open(const char *node, struct board *b, struct finding *f)
 {
 	struct embeng_accel_context_create context = {0};
 	int err;
 
-	*b = (struct board){.fd = open(s->node, O_RDWR | O_CLOEXEC)};
+	*b = (struct board){.fd = open(node, O_RDWR | O_CLOEXEC)};
 	if (b->fd < 0) {
-		finding_fail(f, "%s cannot be opened: %s", s->node, strerror(errno));
+		finding_fail(f, "%s cannot be opened: %s", node, strerror(errno));
 		return false;
 	}
 	err = query_board(b, EMBENG_ACCEL_QUERY_DEVICE, &b->device, sizeof(b->device));
@@ -80,6 +81,16 @@ bool board_context(const struct board *b, struct embeng_accel_context_state *out
 
 	if (err)
 		finding_fail(f, "the driver does not describe the context: %s", strerror(-err));
+	return !err;
+}
+
+bool board_caps(const struct board *b, struct embeng_caps *out, struct finding *f)
+{
+	int err = query_board(b, EMBENG_ACCEL_QUERY_CAPS, out, sizeof(*out));
+
+	if (err)
+		finding_fail(f, "the driver does not say what the device can do: %s",
+			     strerror(-err));
 	return !err;
 }
 
