@@ -130,6 +130,7 @@ document 'cores that worked 0.2 and 0.6 s of 2 s' 'abs(d["devices"][0]["busy"] -
 document 'descriptors of one file are one context' \
 	'[(c["pid"], c["program"], c["client"], c["processes"], c["descriptors"]) for c in d["contexts"]] == [(812, "train me", 9, 2, 3), (77, "other", 12, 1, 1)]'
 document 'work for a context' '(lambda c: (c["busy"], c["per_second"]["ids"], c["waits_per_second"], c["counts"]["memory"]) == (0.5, 200, 200, 5242880))(d["contexts"][0])'
+document 'nobody was asked for hot rows' '[c["hot"] for c in d["contexts"]] == [None, None]'
 document 'its queues' '[(q["queue"], q["kind"], q["path"], q["pending"], q["waits_for"], q["step"]) for q in d["contexts"][0]["queue_list"]] == [(5, "input", "mapped", 3, "update", 7), (6, "gradient", "validated", 0, "nothing", 0)]'
 expect 'a document for each sample' 0 top --batch --json --root "$a" --root "$b" --root "$b"
 python3 -c 'import json, sys
@@ -176,7 +177,10 @@ expect 'no count' 2 top --count 0
 expect 'no order' 2 top --sort heat
 says err 'orders are told' 'busy, commands, ids, rows, memory, stalls or pid'
 expect 'an argument' 2 top x
+expect 'hot rows of a recorded tree' 2 top --hot --root "$a"
+says err 'nobody can be asked' 'hot asks running programs'
 expect 'this machine' 0 top --count 2 --interval 0.1
+expect 'this machine with hot rows' 0 top --hot --json
 
 # page NAME PATTERN: what the terminal shows comes to have a line like it
 page()
@@ -230,6 +234,7 @@ on_screen()
 	press Down Enter
 	page 'into the first context' '^context of .*, process [0-9]*, on 0000:01:00.0'
 	page 'its queues' '^5  *input  *mapped  *3  *update'
+	page 'nobody can be asked for its hot rows' '^Only running programs can be asked'
 	press q
 	page 'back from the context' 'contexts by commands'
 	tmux -S "$folder/tmux.$server" resize-window -x 60 -y 14

@@ -90,6 +90,46 @@ static struct json_object *document_queue(const struct sample_queue *queue)
 	return document;
 }
 
+static struct json_object *document_hot_table(const struct hot_table *table)
+{
+	struct json_object *document = json_object_new_object();
+	struct json_object *rows = json_object_new_array();
+
+	json_add_number(document, "table", table->table);
+	json_add_number(document, "ids", table->ids);
+	add_rate(document, "ids_per_second", table->ids_rate);
+	json_add_number(document, "unique_ids", table->unique_ids);
+	json_add_number(document, "steps", table->steps);
+	json_add_number(document, "hot_error", table->error);
+	for (size_t i = 0; i < table->row_count; i++) {
+		struct json_object *row = json_object_new_object();
+
+		json_add_number(row, "row", table->rows[i].row);
+		json_add_number(row, "count", table->rows[i].count);
+		json_object_array_add(rows, row);
+	}
+	json_object_object_add(document, "rows", rows);
+	return document;
+}
+
+/* null: nobody asked for it. */
+static struct json_object *document_hot_look(const struct hot_look *look)
+{
+	struct json_object *document, *tables;
+
+	if (!look)
+		return NULL;
+	document = json_object_new_object();
+	tables = json_object_new_array();
+	json_object_object_add(document, "reason",
+			       *look->reason ? json_object_new_string(look->reason) : NULL);
+	add_known_number(document, "table_count", look->model_tables != 0, look->model_tables);
+	for (size_t i = 0; i < look->count; i++)
+		json_object_array_add(tables, document_hot_table(&look->tables[i]));
+	json_object_object_add(document, "tables", tables);
+	return document;
+}
+
 /* null: the driver told this process nothing of queues. */
 static struct json_object *document_queues(const struct sample *sample,
 					   const struct sample_context *context)
@@ -130,6 +170,7 @@ static struct json_object *document_rated_context(const struct rated_context *ra
 	json_object_object_add(document, "counts", counts);
 	json_object_object_add(document, "per_second", rates);
 	json_object_object_add(document, "queue_list", document_queues(sample, context));
+	json_object_object_add(document, "hot", document_hot_look(rated->hot));
 	return document;
 }
 

@@ -223,7 +223,8 @@ static void add_queues(const struct rates *rates, const struct sample_context *c
 	}
 }
 
-void page_context(const struct rates *rates, size_t index, struct lines *lines)
+void page_context(const struct page *page, const struct rates *rates, size_t index,
+		  struct lines *lines)
 {
 	static const char *const words[FDINFO_NUMBERS] = {
 #define WORDS(name, key, json, words) words,
@@ -246,7 +247,9 @@ void page_context(const struct rates *rates, size_t index, struct lines *lines)
 		add_number(context, i, words[i], lines);
 	add_queues(rates, now, lines);
 	lines_add(lines, LINE_TEXT, NO_ROW, "%s", "");
-	lines_add(
-		lines, LINE_TEXT, NO_ROW,
-		"The hottest rows of its tables are told to the program itself: embeng_stats(3).");
+	if (context->hot)
+		page_hot(page, context->hot, lines);
+	else
+		lines_add(lines, LINE_TEXT, NO_ROW,
+			  "Only running programs can be asked for their hottest rows.");
 }

@@ -32,8 +32,13 @@ void page_overview(const struct page *page, const struct rates *rates, struct li
 /* page_devices.c: the tables of devices, of their stalls, and of their errors. */
 void page_devices(const struct page *page, const struct rates *rates, struct lines *lines);
 
+/* page_hot.c: the hottest tables of a context; and of all contexts that were looked into. */
+void page_hot(const struct page *page, const struct hot_look *look, struct lines *lines);
+void page_hot_contexts(const struct page *page, const struct rates *rates, struct lines *lines);
+
 /* The page of one context; @index: its place in @rates->contexts. */
-void page_context(const struct rates *rates, size_t index, struct lines *lines);
+void page_context(const struct page *page, const struct rates *rates, size_t index,
+		  struct lines *lines);
 
 /* True if the driver lists @queue as one of this context's. */
 bool page_queue_is_of(const struct sample_queue *queue, const struct sample_context *context);

@@ -123,21 +123,27 @@ static int list_processes(struct processes *known, struct tree *tree,
 	return err;
 }
 
+bool processes_fdinfo(struct tree *tree, uint32_t pid, uint32_t fd, struct fdinfo *out)
+{
+	char path[TREE_PATH], text[FDINFO_BYTES];
+	ssize_t got = tree_bytes(tree, tree_path(path, "/proc/%u/fdinfo/%u", pid, fd), text,
+				 sizeof(text) - 1);
+
+	if (got <= 0)
+		return false;
+	text[got] = '\0';
+	fdinfo_read(text, out);
+	return !strcmp(out->driver, "embeng");
+}
+
 static int read_descriptor(struct tree *tree, const struct known_process *process, uint32_t fd,
 			   struct sample *sample)
 {
-	char path[TREE_PATH], text[FDINFO_BYTES];
 	struct fdinfo info;
-	ssize_t got = tree_bytes(tree, tree_path(path, "/proc/%u/fdinfo/%u", process->pid, fd),
-				 text, sizeof(text) - 1);
 
-	if (got <= 0)
+	if (!processes_fdinfo(tree, process->pid, fd, &info))
 		return 0;
-	text[got] = '\0';
-	fdinfo_read(text, &info);
-	if (strcmp(info.driver, "embeng") != 0)
-		return 0;
-	return sample_take_descriptor(sample, &info, process->pid, process->program);
+	return sample_take_descriptor(sample, &info, process->pid, fd, process->program);
 }
 
 int processes_read(struct processes *known, struct tree *tree, bool search, struct sample *sample)

@@ -32,6 +32,9 @@ struct processes {
  */
 int processes_read(struct processes *known, struct tree *tree, bool search, struct sample *sample);
 
+/* Reads what the kernel says of a descriptor. Return: false if it is none of our driver's. */
+bool processes_fdinfo(struct tree *tree, uint32_t pid, uint32_t fd, struct fdinfo *out);
+
 void processes_forget(struct processes *known);
 
 #endif

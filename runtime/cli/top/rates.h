@@ -3,7 +3,7 @@
 #ifndef CLI_TOP_RATES_H
 #define CLI_TOP_RATES_H
 
-#include "sample.h"
+#include "hot.h"
 
 /**
  * struct rated_device - a device with its rates
@@ -22,11 +22,13 @@ struct rated_device {
  * @now: the context in the newer sample
  * @rates: each of its numbers in a second; NaN if it is not known or no count
  * @busy: time that the device worked for it, as a share of all time; NaN
+ * @hot: its hottest tables and rows; NULL: it was not looked into
  */
 struct rated_context {
 	const struct sample_context *now;
 	double rates[FDINFO_NUMBERS];
 	double busy;
+	const struct hot_look *hot;
 };
 
 /**

@@ -67,7 +67,7 @@ static struct sample_context *find_client(const struct sample *sample, const str
 
 /* Descriptors of one process come one after the other. */
 int sample_take_descriptor(struct sample *sample, const struct fdinfo *info, uint32_t pid,
-			   const char *program)
+			   uint32_t fd, const char *program)
 {
 	struct sample_context *context = find_client(sample, info);
 
@@ -85,6 +85,7 @@ int sample_take_descriptor(struct sample *sample, const struct fdinfo *info, uin
 	if (pid > context->pid)
 		return 0;
 	context->pid = pid;
+	context->fd = fd;
 	snprintf(context->program, sizeof(context->program), "%s", program);
 	return 0;
 }

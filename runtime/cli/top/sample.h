@@ -87,12 +87,13 @@ struct sample_device {
  * struct sample_context - an open file of a device, with what the device does for it
  * @info: the kernel's account of it
  * @pid: process that has it; of several the one with the lowest number
+ * @fd: a descriptor of that process which leads to it
  * @program: name of that process
  * @processes, @descriptors: number of processes and of descriptors that have it
  */
 struct sample_context {
 	struct fdinfo info;
-	uint32_t pid;
+	uint32_t pid, fd;
 	char program[32];
 	uint32_t processes, descriptors;
 };
@@ -143,11 +144,11 @@ struct sample_context *sample_add_context(struct sample *sample);
 struct sample_queue *sample_add_queue(struct sample *sample);
 
 /*
- * Notes that process @pid, called @program, has a descriptor of @info. Descriptors with the same
- * client are one context. Return: 0 or -ENOMEM.
+ * Notes that descriptor @fd of process @pid, called @program, leads to @info. Descriptors with the
+ * same client are one context. Return: 0 or -ENOMEM.
  */
 int sample_take_descriptor(struct sample *sample, const struct fdinfo *info, uint32_t pid,
-			   const char *program);
+			   uint32_t fd, const char *program);
 
 /* Reads the driver's list of contexts and queues of a device. Return: 0 or -ENOMEM. */
 int sample_take_queues(struct sample *sample, const char *address, const char *text);

@@ -39,10 +39,18 @@ int sampler_take(struct sampler *s)
 	sample_free(&s->samples[0]);
 	s->samples[0] = s->samples[1];
 	s->samples[1] = sample;
+	hot_keep(&s->hot, &s->samples[1]);
 	err = rates_make(s->taken ? &s->samples[0] : NULL, &s->samples[1], measure_seconds(s),
 			 &s->rates);
 	s->taken = true;
 	return err;
+}
+
+int sampler_look(struct sampler *s, struct rated_context *context)
+{
+	if (s->root_count)
+		return 0;
+	return hot_look(&s->hot, s->tree, context->now, s->samples[1].time_ns, &context->hot);
 }
 
 int sampler_open(struct sampler *s, const char *device)
@@ -63,6 +71,7 @@ bool sampler_goes_on(const struct sampler *s)
 void sampler_close(struct sampler *s)
 {
 	rates_free(&s->rates);
+	hot_forget(&s->hot);
 	sample_free(&s->samples[0]);
 	sample_free(&s->samples[1]);
 	gather_free(s->gather);

@@ -14,6 +14,7 @@
  * @interval: seconds between two samples
  * @next: recorded tree of the next sample
  * @rates: rates between @samples[0] and @samples[1], the newer one
+ * @hot: the last looks into contexts
  */
 struct sampler {
 	const char *const *roots;
@@ -24,6 +25,7 @@ struct sampler {
 	struct sample samples[2];
 	bool taken;
 	struct rates rates;
+	struct hot hot;
 };
 
 /**
@@ -35,6 +37,12 @@ int sampler_open(struct sampler *sampler, const char *device);
 
 /* Takes the next sample, now. With recorded trees @interval has passed. 0 or a negative errno. */
 int sampler_take(struct sampler *sampler);
+
+/*
+ * Asks a context of the newest sample for its hottest tables and rows; asking again for the same
+ * sample does nothing. Recorded trees have nobody to ask. Return: 0 or -ENOMEM.
+ */
+int sampler_look(struct sampler *sampler, struct rated_context *context);
 
 /* True if another recorded tree is left, and always on this machine. */
 bool sampler_goes_on(const struct sampler *sampler);

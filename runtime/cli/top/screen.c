@@ -50,7 +50,7 @@ static const char *const help[] = {
 	"q        quit; in another view: go back",
 	"h, ?     this help",
 	"up, down choose a context (or k, j)",
-	"Enter    look into the chosen context",
+	"Enter    look into the chosen context, with its hottest tables and rows",
 	"s        sort contexts by the next key: busy, commands, ids, rows, memory, stalls, pid",
 	"d        show the next device alone; after the last, all",
 	"+, -     take samples less or more often",
@@ -201,7 +201,7 @@ static void make_lines(const struct screen *s, struct lines *lines)
 		for (size_t i = 0; i < sizeof(help) / sizeof(help[0]); i++)
 			lines_add(lines, LINE_TEXT, NO_ROW, "%s", help[i]);
 	} else if (s->view == VIEW_CONTEXT && selected != NO_ROW) {
-		page_context(&s->sampler->rates, selected, lines);
+		page_context(&page, &s->sampler->rates, selected, lines);
 	} else if (s->view == VIEW_CONTEXT) {
 		lines_add(lines, LINE_ALARM, NO_ROW, "the context has ended; q goes back");
 	} else {
@@ -299,6 +299,18 @@ static void take_sample_if_due(struct screen *s, int64_t *due)
 	order_contexts(&s->sampler->rates, s->order);
 }
 
+/* Once for each sample; nobody is asked for what is not on the screen. */
+static void look_into_selected(struct screen *s)
+{
+	size_t selected = s->view == VIEW_CONTEXT ? find_selected(s) : NO_ROW;
+	int err;
+
+	if (selected == NO_ROW)
+		return;
+	err = sampler_look(s->sampler, &s->sampler->rates.contexts[selected]);
+	s->error = s->error ? s->error : err;
+}
+
 /* An interrupted sleep, as by a signal that ends the program, gives no key. */
 static void run_screen(struct screen *s)
 {
@@ -306,6 +318,7 @@ static void run_screen(struct screen *s)
 	int key;
 
 	while (!s->done && !interrupted()) {
+		look_into_selected(s);
 		draw_screen(s);
 		left = due - read_time_ms();
 		timeout(left > 0 ? (int)left : 0);

@@ -3,8 +3,9 @@
  * The verb `embeng top`: shows what the devices of this machine do, and for whom. It takes samples at
  * an interval and shows them on the screen, as text or as JSON.
  *
- * It opens no device, so that it shows those of which all contexts are taken, too, and disturbs
- * none. The soft device is not shown: it is inside of another process.
+ * It opens no device, so that it shows those of which all contexts are taken, too. Only for hot rows it
+ * asks a context, by the program's own open file. The soft device is not shown: it is inside of
+ * another process.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,14 +29,27 @@ static const char doc[] =
 	"  embeng top -d 0000:01:00.0       one device\n"
 	"  embeng top --batch --count 10    ten pages of text, one every two seconds\n"
 	"  embeng top --json                one sample as a document\n"
+	"  embeng top --json --hot          the same with the hottest rows of each table\n"
 	"  embeng top --batch --json        a document on each line, until it is interrupted\n\n"
 	"Rates are differences of counts over the time between two samples. What is not known is\n"
 	"- or null. Root sees the contexts of all users, and what their queues wait for; others\n"
 	"see their own contexts. The soft device is not shown, because it is inside of the\n"
 	"process that uses it.\n\n"
+	"Hot rows are counts of the device since the program last cleared them. To ask for them,\n"
+	"each look takes a queue of the program's context for some milliseconds, which needs the\n"
+	"right to trace the program. The program's results and counts stay as they are. The "
+	"screen\n"
+	"asks the context that one looks into.\n\n"
 	"Without ncurses, and if the output is no terminal, pages are printed as by --batch.";
 
-enum { KEY_BATCH = 'b', KEY_COUNT = 'n', KEY_INTERVAL = 'i', KEY_SORT = 's', KEY_ROOT = 0x100 };
+enum {
+	KEY_BATCH = 'b',
+	KEY_COUNT = 'n',
+	KEY_INTERVAL = 'i',
+	KEY_SORT = 's',
+	KEY_ROOT = 0x100,
+	KEY_HOT
+};
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "One device, by its PCI address or by its node", 0},
@@ -45,6 +59,10 @@ static const struct argp_option options[] = {
 	 "Take a sample every S seconds, 0.1 to 3600; 2 by default", 0},
 	{"sort", KEY_SORT, "KEY", 0,
 	 "Sort contexts by busy (the default), commands, ids, rows, memory, stalls or pid", 0},
+	{"hot", KEY_HOT, 0, 0,
+	 "In pages and documents: show the hottest tables and rows, for which each program's "
+	 "context is asked",
+	 0},
 	{"root", KEY_ROOT, "DIR", 0,
 	 "Read the files of a machine that were recorded in this folder; given several times, each "
 	 "sample is read from the next folder",
@@ -54,7 +72,7 @@ static const struct argp_option options[] = {
 
 struct top_call {
 	const char *device;
-	bool batch;
+	bool batch, hot;
 	int64_t count; /* 0: no end */
 	double interval;
 	enum order order;
@@ -124,12 +142,20 @@ static error_t parse_top_option(int key, char *arg, struct argp_state *state)
 			return 0;
 		argp_error(state, "--count %s: give a number of samples from 1", arg);
 		return EINVAL;
+	case KEY_HOT:
+		call->hot = true;
+		return 0;
 	case KEY_INTERVAL:
 		return parse_interval(call, arg, state);
 	case KEY_SORT:
 		return parse_order(call, arg, state);
 	case KEY_ROOT:
 		return parse_root(call, arg, state);
+	case ARGP_KEY_END:
+		if (!call->hot || !call->root_count)
+			return 0;
+		argp_error(state, "--hot asks running programs; leave it out with --root");
+		return EINVAL;
 	case ARGP_KEY_ARG:
 		argp_error(state, "top takes no argument, given '%s'; name a device with -d", arg);
 		return EINVAL;
@@ -155,6 +181,7 @@ static int print_page(const struct rates *rates, enum order order)
 	bool failed;
 
 	page_overview(&page, rates, &lines);
+	page_hot_contexts(&page, rates, &lines);
 	failed = lines.failed;
 	for (size_t i = 0; i < lines.count; i++)
 		puts(lines.list[i].text);
@@ -163,11 +190,29 @@ static int print_page(const struct rates *rates, enum order order)
 	return failed ? exit_of_errno(ENOMEM) : output_finish(CLI_OK);
 }
 
+static int fail_sample(const struct output *out, int err)
+{
+	return output_fail(out, exit_of_errno(err), err, NULL, "the devices cannot be read: %s",
+			   strerror(-err));
+}
+
+static int look_into_all(struct sampler *sampler)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && !interrupted() && i < sampler->rates.sample->context_count; i++)
+		err = sampler_look(sampler, &sampler->rates.contexts[i]);
+	return err;
+}
+
 static int show_sample(const struct top_call *call, const struct output *out,
 		       struct sampler *sampler)
 {
 	struct json_object *document;
+	int err = call->hot ? look_into_all(sampler) : 0;
 
+	if (err)
+		return fail_sample(out, err);
 	order_contexts(&sampler->rates, call->order);
 	if (!out->json)
 		return print_page(&sampler->rates, call->order);
@@ -191,12 +236,6 @@ static bool sleep_until_due(struct timespec *due, double seconds)
 	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, due, NULL) == EINTR)
 		;
 	return !interrupted();
-}
-
-static int fail_sample(const struct output *out, int err)
-{
-	return output_fail(out, exit_of_errno(err), err, NULL, "the devices cannot be read: %s",
-			   strerror(-err));
 }
 
 /* The first sample has no rates, and is shown only where there will be no other. */

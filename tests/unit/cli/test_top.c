@@ -71,11 +71,11 @@ static struct fdinfo made_info(const char *address, uint64_t client)
 }
 
 static void take(struct sample *sample, const char *address, uint64_t client, uint32_t pid,
-		 const char *program)
+		 uint32_t fd, const char *program)
 {
 	struct fdinfo info = made_info(address, client);
 
-	ck_assert_int_eq(sample_take_descriptor(sample, &info, pid, program), 0);
+	ck_assert_int_eq(sample_take_descriptor(sample, &info, pid, fd, program), 0);
 }
 
 START_TEST(descriptors_of_a_file_are_a_context)
@@ -83,21 +83,22 @@ START_TEST(descriptors_of_a_file_are_a_context)
 	struct sample sample = {0};
 	struct fdinfo without = {0};
 
-	take(&sample, "a", 1, 30, "child");
-	take(&sample, "a", 1, 20, "parent");
-	take(&sample, "a", 1, 20, "parent");
-	take(&sample, "a", 2, 20, "parent");
-	take(&sample, "b", 1, 40, "other");
+	take(&sample, "a", 1, 30, 3, "child");
+	take(&sample, "a", 1, 20, 7, "parent");
+	take(&sample, "a", 1, 20, 9, "parent");
+	take(&sample, "a", 2, 20, 8, "parent");
+	take(&sample, "b", 1, 40, 3, "other");
 	ck_assert_uint_eq(sample.context_count, 3);
 	ck_assert_uint_eq(sample.contexts[0].pid, 20);
+	ck_assert_uint_eq(sample.contexts[0].fd, 7);
 	ck_assert_str_eq(sample.contexts[0].program, "parent");
 	ck_assert_uint_eq(sample.contexts[0].processes, 2);
 	ck_assert_uint_eq(sample.contexts[0].descriptors, 3);
 	ck_assert_uint_eq(sample.contexts[1].descriptors, 1);
 	ck_assert_str_eq(sample.contexts[2].info.address, "b");
 	/* Without the number of the file nothing says that two are the same. */
-	ck_assert_int_eq(sample_take_descriptor(&sample, &without, 50, "x"), 0);
-	ck_assert_int_eq(sample_take_descriptor(&sample, &without, 50, "x"), 0);
+	ck_assert_int_eq(sample_take_descriptor(&sample, &without, 50, 3, "x"), 0);
+	ck_assert_int_eq(sample_take_descriptor(&sample, &without, 50, 3, "x"), 0);
 	ck_assert_uint_eq(sample.context_count, 5);
 	sample_free(&sample);
 }
