@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `embeng top` and `embeng events` beside a program that trains, in a virtual machine. Speaks TAP.
+# `embeng top` and `embeng events` beside programs that train, in a virtual machine. Speaks TAP.
 # usage: tests/vm/run -- tests/vm/top.sh BUILD-FOLDER
 set -u
 
@@ -55,6 +55,180 @@ rates_are_right()
 	echo "ids a second by the device: $(cat "$folder/rate")"
 	rate=$(cat "$folder/rate")
 	holds "$folder/samples" "all($rate * 0.67 < s['devices'][0]['per_second']['ids'] < $rate * 1.5 for s in d)"
+}
+
+# The contexts with all that they have, as the driver lists them for root. How often the device
+# reported a queue and counted an event is not part of it.
+objects()
+{
+	sed 's/ events [0-9]*$//; s/ report [0-9]*//' "/sys/kernel/debug/accel/$address/contexts"
+}
+
+# Their queues alone, without the indices that move while a program trains.
+queues()
+{
+	objects | sed 's/ sq_tail.*//; s/ regions .*//'
+}
+
+refused()
+{
+	cat "$function/counters/errors_program"
+}
+
+# The context of the program that trains is asked three times, and the program trains on.
+asks_while_it_trains()
+{
+	queues >"$folder/before"
+	errors=$(refused)
+	"$embeng" top --json --hot --batch --count 3 --interval 1 >"$folder/asked" || return 1
+	queues >"$folder/after"
+	[ "$(refused)" -eq "$errors" ] || return 1
+	updates=$(cat "$function/counters/updates")
+	sleep 2
+	kill -0 $trainer && [ "$(cat "$function/counters/updates")" -gt "$updates" ] &&
+		grep -q ' queue ' "$folder/before" && diff "$folder/before" "$folder/after"
+}
+
+# hot_program STEPS [COMMAND...]: a program with known hot rows has trained, and waits
+hot_program()
+{
+	steps=$1
+	shift
+	rm -f "$folder/go"
+	mkfifo "$folder/go"
+	"$@" "$build/tests/vm/vm-hot_rows" "$steps" <"$folder/go" >"$folder/hot" 2>&1 &
+	hot=$!
+	exec 3>"$folder/go"
+	for _ in $(seq 300); do
+		! grep -q trained "$folder/hot" || return 0
+		sleep 0.1
+	done
+	cat "$folder/hot"
+	return 1
+}
+
+# It trains on, and its hottest row is what all of its steps make of it.
+hot_program_goes_on()
+{
+	echo go >&3
+	exec 3>&-
+	wait $hot
+	status=$?
+	cat "$folder/hot"
+	return $status
+}
+
+# nobody COMMAND...: by a user without rights
+nobody()
+{
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+
+# scope NUMBER: Yama lets a user trace all of its processes (0) or only those that it started (1)
+scope()
+{
+	[ ! -e /proc/sys/kernel/yama/ptrace_scope ] || echo "$1" >/proc/sys/kernel/yama/ptrace_scope
+}
+
+# The same user may still read the files of the program, and sees its context.
+is_denied_by_yama()
+{
+	[ -e /proc/sys/kernel/yama/ptrace_scope ] || { echo 'a kernel without Yama denies nothing'; return; }
+	scope 1
+	its_reason 'right to trace that program: run this as root' nobody
+	status=$?
+	scope 0
+	return $status
+}
+
+# A look is interrupted at several moments, some of them while it has a queue of the program.
+is_interrupted()
+{
+	for seconds in 0.9 1.23 1.41 1.58 1.77 1.94 2.15; do
+		timeout -s INT $seconds "$embeng" top --json --hot --batch --interval 0.1 >"$folder/cut"
+		[ $? -eq 124 ] || return 1
+		objects | diff "$folder/before" - || return 1
+	done
+	holds "$folder/cut" "any(c['hot'] and c['hot']['tables'] for s in d for c in s['contexts'])"
+}
+
+# look COMMAND...: one document with hot rows, by embeng behind a command such as nobody
+look()
+{
+	"$@" "$embeng" top --json --hot --batch --count 1 --interval 0.1 >"$folder/look"
+}
+
+looks_into_a_known_program()
+{
+	hot_program 100 && objects >"$folder/before" && errors=$(refused) && look env &&
+		objects >"$folder/after"
+}
+
+says_nothing_to_others()
+{
+	nobody_errors=$(refused)
+	look nobody && [ "$(refused)" -eq "$nobody_errors" ] &&
+		holds "$folder/look" "d[0]['contexts'] == [] and d[0]['hidden_processes'] > 0"
+}
+
+# its_reason PATTERN COMMAND...: a look by COMMAND succeeds, and there is a sentence instead of rows
+its_reason()
+{
+	pattern=$1
+	shift
+	look "$@" && holds "$folder/look" \
+		"[(bool(__import__('re').search('$pattern', c['hot']['reason'])), c['hot']['tables']) for c in d[0]['contexts']] == [(True, [])]"
+}
+
+# A file of the device, which gets a context at the first line of input, and all queues at the second.
+empty_program()
+{
+	rm -f "$folder/go"
+	mkfifo "$folder/go"
+	python3 -c 'import errno, fcntl, os, struct, sys
+node = os.open(sys.argv[1], os.O_RDWR)
+print("opened", flush=True)
+sys.stdin.readline()
+fcntl.ioctl(node, 0x40106444, bytes(16))
+print("made", flush=True)
+sys.stdin.readline()
+queue = struct.pack("8I", 4, 0, 0, 0, 4, 4, 0, 0) + bytes(72)
+try:
+    while True:
+        fcntl.ioctl(node, 0xc0686447, bytearray(queue))
+except OSError as error:
+    print("full", errno.errorcode[error.errno], flush=True)
+sys.stdin.readline()' "$node" <"$folder/go" >"$folder/empty" 2>&1 &
+	empty=$!
+	exec 3>"$folder/go"
+	empty_comes_to opened
+}
+
+empty_comes_to()
+{
+	for _ in $(seq 100); do
+		! grep -q "$1" "$folder/empty" || return 0
+		sleep 0.1
+	done
+	cat "$folder/empty"
+	return 1
+}
+
+has_no_context()
+{
+	empty_program && its_reason 'has not made its context' env
+}
+
+has_no_model()
+{
+	echo next >&3
+	empty_comes_to made && its_reason 'has loaded no model' env
+}
+
+has_no_free_queue()
+{
+	echo next >&3
+	empty_comes_to 'full ENOSPC' && its_reason 'refuses a queue: No space left' env
 }
 
 # corrects NUMBER: the emulator corrects an error of the table memory, which takes some time
@@ -140,12 +314,47 @@ check 'queues by their kind' holds "$folder/samples" \
 	"{'input', 'gradient', 'transfer'} <= {q['kind'] for q in d[-1]['contexts'][0]['queue_list']} and len(d[-1]['contexts'][0]['queue_list']) == d[-1]['contexts'][0]['counts']['queues']"
 check 'memory, temperature and power' holds "$folder/samples" \
 	"(lambda v: 0 < v['table_memory_used'] < v['table_memory_total'] and 20000 < v['temperature_mc'] < v['temperature_limit_mc'] and v['power_uw'] > 0)(d[-1]['devices'][0])"
+check 'its context is asked while it trains, and keeps what it had' asks_while_it_trains
+check 'ids a second of its tables, from the second look on' holds "$folder/asked" \
+	"[[t['ids_per_second'] is not None and t['ids_per_second'] > 0 for t in s['contexts'][0]['hot']['tables']] for s in d] == [[False] * n, [True] * n, [True] * n] if (n := d[0]['contexts'][0]['hot']['table_count']) else False"
+check 'hottest tables and rows are first' holds "$folder/asked" \
+	"all(t == sorted(t, reverse=True) and r == sorted(r, reverse=True) and r for s in d[1:] for h in [s['contexts'][0]['hot']['tables']] for t in [[x['ids_per_second'] for x in h]] for r in [[y['count'] for y in x['rows']] for x in h][:1])"
+check 'its documents keep to their schema' /usr/bin/python3 "$source/tests/cli/schemas.py" "$folder/asked"
+check 'without --hot nobody is asked' holds "$folder/samples" "all(s['contexts'][0]['hot'] is None for s in d)"
 check 'an error of the memory is counted' counts_an_error
 check 'watching a device that works costs little' costs_little top --batch
 check 'events are followed' follows
 check 'and resets with their cause' tells_resets
 # The reset has taken its tables away.
 wait $trainer 2>/dev/null
+chmod 666 "$node"
+scope 0
+check 'a program with known hot rows is asked' looks_into_a_known_program
+check 'its hottest tables and rows with their counts' holds "$folder/look" \
+	"[(h['reason'], h['table_count'], [(t['table'], t['ids'], t['unique_ids'], t['steps'], t['hot_error'], [(r['row'], r['count']) for r in t['rows']]) for t in h['tables']]) for c in d[0]['contexts'] for h in [c['hot']]] == [(None, 2, [(1, 400, 200, 100, 0, [(41, 300), (5, 100)]), (0, 200, 200, 100, 0, [(1, 100), (3, 100)])])]"
+check 'nothing of it is left' diff "$folder/before" "$folder/after"
+check 'no command has failed' [ "$(refused)" -eq "$errors" ]
+check 'nothing is left of looks that are interrupted' is_interrupted
+check 'another user is told nothing' says_nothing_to_others
+"$embeng" top --hot --batch --count 1 --interval 0.1 >"$folder/page"
+check 'a page names the hottest row of each table' grep -E \
+	'^ +1 +- +400  41 \(75 %\), 5 \(25 %\)$' "$folder/page"
+check 'the program goes on' hot_program_goes_on
+check 'a program of nobody' hot_program 10 nobody
+check 'its own user may ask' look nobody
+check 'and is told its hottest row' holds "$folder/look" \
+	"(lambda t: (t['table'], t['rows'][0]))(d[0]['contexts'][0]['hot']['tables'][0]) == (1, {'row': 41, 'count': 30})"
+check 'unless Yama denies it, and top says so' is_denied_by_yama
+"$embeng" reset -d "$node"
+check 'a lost context' its_reason 'lost in a reset' env
+exec 3>&-
+wait $hot 2>/dev/null
+check 'no context yet' has_no_context
+check 'no model yet' has_no_model
+check 'no free queue' has_no_free_queue
+exec 3>&-
+wait $empty 2>/dev/null
+check 'none of this was a failure of a program' [ "$(refused)" -eq "$errors" ]
 check 'watching an idle device costs little' costs_little top --batch
 check 'following events costs little' costs_little events -d "$node" --follow
 kill $follower
