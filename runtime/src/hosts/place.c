@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Chooses which host of a group owns which table, or which columns of a table. The choice is a file
+ * of its own because the group's handle and embeng_hosts_plan() must make the same one, and because
+ * each host makes it alone: there is only integer arithmetic in it, and no order is left open.
+ *
+ * A part is a table, or some columns of a table that has more bytes than its fair share. Each part, the
+ * heaviest first, goes to the host that is then the least loaded. A host's load is its share of all
+ * bytes or its share of all numbers that lookups return, whichever is larger: many small
+ * tables have few bytes, but each adds to the traffic of its owner like a large one.
+ *
+ * A placement belongs to the caller until placement_free(). The model is only read; no lock is needed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "place.h"
+
+#define SHARE_BITS 31 /* a share is a part of the whole, in 2^-31 */
+
+/* A part and its shares. All parts of a table have the rank of the heaviest, so that they stay together. */
+struct item {
+	struct place_part part;
+	uint64_t bytes, traffic;
+	uint64_t heaviest, sum;
+	size_t at; /* in the order of tables and columns */
+};
+
+struct load {
+	uint64_t bytes, traffic; /* sums of shares */
+	int last;		 /* table of the last part, or -1 */
+};
+
+struct placer {
+	const struct embeng_model *model;
+	uint64_t total, fair;	   /* bytes */
+	uint64_t *bytes, *traffic; /* [tables] */
+	uint64_t all_traffic;
+	struct item *items;
+	size_t item_count;
+	struct load *loads; /* [hosts] */
+};
+
+bool place_is_elementwise(const struct embeng_model *model, int table, const char **why_not)
+{
+	const struct table *t = &model->tables[table];
+	const char *why = NULL;
+
+	for (size_t s = 1; s <= t->slot_count; s++) {
+		if (model_width(t, s) != (uint64_t)t->dim)
+			why = "its optimizer has a slot of one number a row";
+	}
+	if (t->optimizer.max_norm > 0.0f || t->dynamic[NUMBER_MAX_NORM] >= 0)
+		why = "max_norm takes the length of a whole row";
+	if (table_has_optimizer(t) && model->engine.non_finite == EMBENG_NON_FINITE_DROP)
+		why = "the policy for gradients that are not finite drops the update of a whole "
+		      "row";
+	if (why_not)
+		*why_not = why;
+	return !why;
+}
+
+/* Numbers that a lookup of one sample returns, all features together; a sum too large stays. */
+static uint64_t count_traffic(const struct embeng_model *model, size_t table)
+{
+	uint64_t sum = 0;
+
+	for (size_t f = 0; f < model->feature_count; f++) {
+		const struct feature *feature = &model->features[f];
+		uint64_t positions = 1, numbers;
+
+		if (feature->table != (int)table)
+			continue;
+		if (feature->max_sequence_length)
+			positions = (uint64_t)feature->max_sequence_length;
+		if (__builtin_mul_overflow(positions, (uint64_t)model->tables[table].dim,
+					   &numbers) ||
+		    __builtin_add_overflow(sum, numbers, &sum))
+			return UINT64_MAX;
+	}
+	return sum;
+}
+
+static int weigh_tables(struct placer *p, uint32_t hosts)
+{
+	for (size_t t = 0; t < p->model->table_count; t++) {
+		const struct table *table = &p->model->tables[t];
+
+		if (__builtin_mul_overflow((uint64_t)table->rows, model_whole_row_bytes(table),
+					   &p->bytes[t]) ||
+		    __builtin_add_overflow(p->total, p->bytes[t], &p->total))
+			return fail(-ERANGE, "table %s: more bytes than 64 bits count",
+				    table->name);
+		p->traffic[t] = count_traffic(p->model, t);
+		if (__builtin_add_overflow(p->all_traffic, p->traffic[t], &p->all_traffic))
+			p->all_traffic = UINT64_MAX;
+	}
+	p->fair = p->total / hosts + (p->total % hosts != 0);
+	return 0;
+}
+
+/* How many parts a table is cut into. */
+static uint32_t count_parts(const struct placer *p, size_t table, uint32_t hosts)
+{
+	const struct table *t = &p->model->tables[table];
+	uint64_t parts, most = (uint64_t)t->dim / PLACE_COLUMNS_LEAST;
+
+	if (p->bytes[table] <= p->fair || !place_is_elementwise(p->model, (int)table, NULL))
+		return 1;
+	parts = p->bytes[table] / p->fair + (p->bytes[table] % p->fair != 0);
+	parts = parts < most ? parts : most;
+	parts = parts < hosts ? parts : hosts;
+	return parts ? (uint32_t)parts : 1;
+}
+
+/* No f64, whose last bit compilers do not agree about; and no product that leaves 64 bits. */
+static uint64_t share_of(uint64_t of, uint64_t all)
+{
+	while (all >> 32) {
+		all >>= 1;
+		of >>= 1;
+	}
+	return all ? (of << SHARE_BITS) / all : 0;
+}
+
+static uint64_t larger_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Cuts between blocks of 16 columns, so that parts begin at whole cache lines. */
+static void cut_table(struct placer *p, size_t table, uint32_t parts)
+{
+	const uint64_t dim = (uint64_t)p->model->tables[table].dim;
+	const uint64_t blocks = dim / PLACE_COLUMNS_LEAST;
+	const uint64_t bytes = share_of(p->bytes[table], p->total);
+	const uint64_t traffic = share_of(p->traffic[table], p->all_traffic);
+	struct item *items = &p->items[p->item_count];
+	uint64_t first = 0, end, heaviest = 0, sum = 0;
+
+	for (uint32_t i = 0; i < parts; i++, first = end) {
+		end = i + 1 < parts ? (i + 1) * blocks / parts * PLACE_COLUMNS_LEAST : dim;
+		items[i] = (struct item){
+			.part = {.table = (int)table,
+				 .first_column = (uint32_t)first,
+				 .columns = (uint32_t)(end - first)},
+			.bytes = bytes * (end - first) / dim,
+			.traffic = traffic * (end - first) / dim,
+			.at = p->item_count++,
+		};
+		heaviest = larger_of(heaviest, larger_of(items[i].bytes, items[i].traffic));
+		sum = larger_of(sum, items[i].bytes + items[i].traffic);
+	}
+	for (uint32_t i = 0; i < parts; i++) {
+		items[i].heaviest = heaviest;
+		items[i].sum = sum;
+	}
+}
+
+static int compare_weights(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->heaviest != y->heaviest)
+		return x->heaviest < y->heaviest ? 1 : -1;
+	if (x->sum != y->sum)
+		return x->sum < y->sum ? 1 : -1;
+	return x->at < y->at ? -1 : 1;
+}
+
+/* The least loaded host that has no part of this table; of equal ones the lowest rank. */
+static uint32_t choose_host(const struct placer *p, const struct item *item, uint32_t hosts)
+{
+	uint64_t least = UINT64_MAX, least_sum = UINT64_MAX;
+	uint32_t chosen = 0;
+
+	for (uint32_t h = 0; h < hosts; h++) {
+		const struct load *load = &p->loads[h];
+		uint64_t bytes = load->bytes + item->bytes, traffic = load->traffic + item->traffic;
+		uint64_t most = larger_of(bytes, traffic);
+
+		if (load->last == item->part.table || most > least ||
+		    (most == least && bytes + traffic >= least_sum))
+			continue;
+		least = most;
+		least_sum = bytes + traffic;
+		chosen = h;
+	}
+	return chosen;
+}
+
+static void place_items(struct placer *p, uint32_t hosts)
+{
+	qsort(p->items, p->item_count, sizeof(*p->items), compare_weights);
+	for (uint32_t h = 0; h < hosts; h++)
+		p->loads[h].last = -1;
+	for (size_t i = 0; i < p->item_count; i++) {
+		struct item *item = &p->items[i];
+		struct load *load = &p->loads[choose_host(p, item, hosts)];
+
+		item->part.host = (uint32_t)(load - p->loads);
+		load->bytes += item->bytes;
+		load->traffic += item->traffic;
+		load->last = item->part.table;
+	}
+}
+
+static void fill_placement(const struct placer *p, struct placement *out)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < p->item_count; i++)
+		out->parts[p->items[i].at] = p->items[i].part;
+	for (size_t t = 0; t < p->model->table_count; t++) {
+		const struct table *table = &p->model->tables[t];
+
+		out->first[t] = at;
+		for (; at < p->item_count && out->parts[at].table == (int)t; at++) {
+			const struct place_part *part = &out->parts[at];
+
+			out->bytes[part->host] += part->columns == table->dim
+							  ? p->bytes[t]
+							  : p->bytes[t] / (uint64_t)table->dim *
+								    part->columns;
+		}
+	}
+	out->first[p->model->table_count] = at;
+	out->part_count = at;
+}
+
+static int place_all(struct placer *p, struct placement *out)
+{
+	const size_t tables = p->model->table_count;
+	size_t parts = 0;
+	int ret = weigh_tables(p, out->hosts);
+
+	if (ret)
+		return ret;
+	for (size_t t = 0; t < tables; t++)
+		parts += count_parts(p, t, out->hosts);
+	p->items = calloc(parts + 1, sizeof(*p->items));
+	p->loads = calloc(out->hosts, sizeof(*p->loads));
+	out->parts = calloc(parts + 1, sizeof(*out->parts));
+	out->first = calloc(tables + 1, sizeof(*out->first));
+	out->bytes = calloc(out->hosts, sizeof(*out->bytes));
+	if (!p->items || !p->loads || !out->parts || !out->first || !out->bytes)
+		return fail(-ENOMEM, "no memory to distribute %zu tables over %u hosts", tables,
+			    out->hosts);
+	for (size_t t = 0; t < tables; t++)
+		cut_table(p, t, count_parts(p, t, out->hosts));
+	place_items(p, out->hosts);
+	fill_placement(p, out);
+	return 0;
+}
+
+int place_model(const struct embeng_model *model, uint32_t hosts, struct placement *out)
+{
+	struct placer p = {.model = model};
+	struct placement placement = {.hosts = hosts};
+	int ret;
+
+	if (!model || !hosts || !out)
+		return fail(-EINVAL, "tables can be distributed over 1 host or more, not 0");
+	p.bytes = calloc(model->table_count + 1, sizeof(*p.bytes));
+	p.traffic = calloc(model->table_count + 1, sizeof(*p.traffic));
+	ret = p.bytes && p.traffic ? place_all(&p, &placement)
+				   : fail(-ENOMEM, "no memory to distribute tables");
+	free(p.bytes);
+	free(p.traffic);
+	free(p.items);
+	free(p.loads);
+	if (ret)
+		placement_free(&placement);
+	else
+		*out = placement;
+	return ret;
+}
+
+void placement_free(struct placement *placement)
+{
+	free(placement->parts);
+	free(placement->first);
+	free(placement->bytes);
+	*placement = (struct placement){0};
+}
