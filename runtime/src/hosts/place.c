@@ -83,7 +83,7 @@ static uint64_t count_traffic(const struct embeng_model *model, size_t table)
 	return sum;
 }
 
-static int weigh_tables(struct placer *p, uint32_t hosts)
+static int measure_tables(struct placer *p, uint32_t hosts)
 {
 	for (size_t t = 0; t < p->model->table_count; t++) {
 		const struct table *table = &p->model->tables[t];
@@ -159,7 +159,7 @@ static void cut_table(struct placer *p, size_t table, uint32_t parts)
 	}
 }
 
-static int compare_weights(const void *a, const void *b)
+static int compare_item_weights(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -191,9 +191,9 @@ static uint32_t choose_host(const struct placer *p, const struct item *item, uin
 	return chosen;
 }
 
-static void place_items(struct placer *p, uint32_t hosts)
+static void give_parts_owners(struct placer *p, uint32_t hosts)
 {
-	qsort(p->items, p->item_count, sizeof(*p->items), compare_weights);
+	qsort(p->items, p->item_count, sizeof(*p->items), compare_item_weights);
 	for (uint32_t h = 0; h < hosts; h++)
 		p->loads[h].last = -1;
 	for (size_t i = 0; i < p->item_count; i++) {
@@ -207,6 +207,17 @@ static void place_items(struct placer *p, uint32_t hosts)
 	}
 }
 
+uint64_t place_part_bytes(const struct embeng_model *model, const struct place_part *part)
+{
+	const struct table *t = &model->tables[part->table];
+	uint64_t row = model_whole_row_bytes(t);
+
+	/* All slots of a table that is cut have as many columns as its rows. */
+	if (part->columns != t->dim)
+		row = row / (uint64_t)t->dim * part->columns;
+	return (uint64_t)t->rows * row;
+}
+
 static void fill_placement(const struct placer *p, struct placement *out)
 {
 	size_t at = 0;
@@ -214,27 +225,20 @@ static void fill_placement(const struct placer *p, struct placement *out)
 	for (size_t i = 0; i < p->item_count; i++)
 		out->parts[p->items[i].at] = p->items[i].part;
 	for (size_t t = 0; t < p->model->table_count; t++) {
-		const struct table *table = &p->model->tables[t];
-
 		out->first[t] = at;
-		for (; at < p->item_count && out->parts[at].table == (int)t; at++) {
-			const struct place_part *part = &out->parts[at];
-
-			out->bytes[part->host] += part->columns == table->dim
-							  ? p->bytes[t]
-							  : p->bytes[t] / (uint64_t)table->dim *
-								    part->columns;
-		}
+		for (; at < p->item_count && out->parts[at].table == (int)t; at++)
+			out->bytes[out->parts[at].host] += place_part_bytes(p->model,
+									    &out->parts[at]);
 	}
 	out->first[p->model->table_count] = at;
 	out->part_count = at;
 }
 
-static int place_all(struct placer *p, struct placement *out)
+static int make_placement(struct placer *p, struct placement *out)
 {
 	const size_t tables = p->model->table_count;
 	size_t parts = 0;
-	int ret = weigh_tables(p, out->hosts);
+	int ret = measure_tables(p, out->hosts);
 
 	if (ret)
 		return ret;
@@ -250,7 +254,7 @@ static int place_all(struct placer *p, struct placement *out)
 			    out->hosts);
 	for (size_t t = 0; t < tables; t++)
 		cut_table(p, t, count_parts(p, t, out->hosts));
-	place_items(p, out->hosts);
+	give_parts_owners(p, out->hosts);
 	fill_placement(p, out);
 	return 0;
 }
@@ -265,7 +269,7 @@ int place_model(const struct embeng_model *model, uint32_t hosts, struct placeme
 		return fail(-EINVAL, "tables can be distributed over 1 host or more, not 0");
 	p.bytes = calloc(model->table_count + 1, sizeof(*p.bytes));
 	p.traffic = calloc(model->table_count + 1, sizeof(*p.traffic));
-	ret = p.bytes && p.traffic ? place_all(&p, &placement)
+	ret = p.bytes && p.traffic ? make_placement(&p, &placement)
 				   : fail(-ENOMEM, "no memory to distribute tables");
 	free(p.bytes);
 	free(p.traffic);

@@ -54,6 +54,9 @@ int place_model(const struct embeng_model *model, uint32_t hosts, struct placeme
 /* Frees what place_model() filled, or what is all zero. */
 void placement_free(struct placement *placement);
 
+/* Bytes of a part, with its slots. 64 bits hold them if the part is from place_model(). */
+uint64_t place_part_bytes(const struct embeng_model *model, const struct place_part *part);
+
 /*
  * place_is_elementwise() - tell whether a table cut by columns keeps the bits of the whole table
  * @why_not: NULL, or out: the reason if it does not, to follow "table t is whole: "; else NULL
