@@ -5,18 +5,12 @@
  *
  * A plan belongs to the caller until embeng_plan_free(). No device is opened and no lock is needed.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../engine/model/plan.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "device/layout.h"
-#include "device/soft/soft.h"
-#include "model/shape.h"
-
-#define BATCH_DEFAULT 1024
+#include "suppose.h"
 
 struct planner {
 	const struct embeng_model *model;
@@ -79,62 +73,6 @@ static int plan_table(struct planner *p, int index)
 		ret = add_item(p, item, (uint64_t)t->rows, model_row_bytes(t, s));
 	}
 	return ret;
-}
-
-/* The output's shape and the samples that it is of. 0, or -1 when 64 bits do not count them. */
-static int suppose_shape(const struct planner *p, const struct feature *f, struct output *output,
-			 struct plan_input *input)
-{
-	struct embeng_shape known = shape_known(f);
-	int64_t open = p->options.batch_size, positions;
-
-	if (!known.rank) {
-		known.rank = f->max_sequence_length ? 2 : 1;
-		known.dims[0] = f->max_samples ? (int64_t)f->max_samples : open;
-		known.dims[1] = f->max_sequence_length;
-	}
-	for (size_t i = 0; i < known.rank; i++) {
-		if (known.dims[i])
-			continue;
-		known.dims[i] = open;
-		open = 1;
-	}
-	positions = shape_product(known.dims, known.rank, false);
-	if (positions < 0)
-		return -1;
-	output->rank = known.rank;
-	memcpy(output->shape, known.dims, sizeof(output->shape));
-	input->samples = (uint64_t)positions;
-	if (f->max_sequence_length && known.rank == 2 && known.dims[1] == f->max_sequence_length) {
-		input->samples = (uint64_t)known.dims[0];
-		input->length = (uint64_t)f->max_sequence_length;
-	}
-	return 0;
-}
-
-static int suppose_input(struct planner *p, size_t index)
-{
-	const struct feature *f = &p->model->features[index];
-	struct plan_input *in = &p->inputs[index];
-	uint64_t each, positions;
-	int ret = suppose_shape(p, f, &p->outputs[index], in);
-
-	each = in->length		? in->length
-	       : f->max_sequence_length ? 1
-					: (uint64_t)p->options.ids_per_sample;
-	in->weighted = p->options.weights && !f->max_sequence_length && !f->largest;
-	in->ids = f->max_ids;
-	if (!ret && !in->ids && __builtin_mul_overflow(in->samples, each, &in->ids))
-		ret = -1;
-	if (!ret && __builtin_mul_overflow(in->samples, in->length ? in->length : 1, &positions))
-		ret = -1;
-	if (ret || in->ids > UINT32_MAX || positions > UINT32_MAX)
-		return fail(
-			-ERANGE,
-			"feature %s: a batch has at most %u ids and %u positions, this asks for "
-			"more; plan a smaller batch",
-			f->name, UINT32_MAX, UINT32_MAX);
-	return 0;
 }
 
 /* Only whether arrays are given counts; nothing is read. */
@@ -267,7 +205,7 @@ static int plan_all(struct planner *p)
 	for (size_t t = 0; !ret && t < p->model->table_count; t++)
 		ret = plan_table(p, (int)t);
 	for (size_t f = 0; !ret && f < p->model->feature_count; f++) {
-		ret = suppose_input(p, f);
+		ret = suppose_feature(p->model, &p->options, f, &p->outputs[f], &p->inputs[f]);
 		if (!ret)
 			suppose_arrays(p, f);
 	}
@@ -287,32 +225,6 @@ static void suppose_flight(struct planner *p)
 
 	p->training = trains ? slots : 0;
 	p->serving = p->options.inference || !trains ? slots : 0;
-}
-
-static int take_plan_options(struct planner *p, const struct embeng_plan_options *options)
-{
-	struct embeng_plan_options *o = &p->options;
-	int ret = options ? config_take(o, options, sizeof(*o), "embeng_plan_options") : 0;
-
-	if (ret)
-		return ret;
-	if (o->batch_size < 0 || o->ids_per_sample < 0)
-		return fail(-ERANGE,
-			    "plan: a batch of %" PRId64 " samples with %" PRId64
-			    " ids each; none is below 0",
-			    o->batch_size, o->ids_per_sample);
-	o->id_type = options ? o->id_type : EMBENG_I64;
-	if (o->id_type != EMBENG_I32 && o->id_type != EMBENG_I64)
-		return fail(-EINVAL, "plan: id type %d is neither EMBENG_I32 nor EMBENG_I64",
-			    o->id_type);
-	o->batch_size = o->batch_size ? o->batch_size : BATCH_DEFAULT;
-	o->ids_per_sample = o->ids_per_sample ? o->ids_per_sample : 1;
-	o->cores = o->cores ? o->cores : 1;
-	if (p->model->engine.step_depth)
-		o->step_depth = p->model->engine.step_depth;
-	else if (!o->step_depth)
-		o->step_depth = soft_step_depth();
-	return 0;
 }
 
 static int allocate_plan(struct planner *p)
@@ -344,7 +256,7 @@ int embeng_model_plan(const struct embeng_model *model, const struct embeng_plan
 
 	if (!model || !plan)
 		return fail(-EINVAL, "embeng_model_plan: the model and plan must be given");
-	ret = take_plan_options(&p, options);
+	ret = suppose_options(model, options, &p.options);
 	if (ret)
 		return ret;
 	suppose_flight(&p);
