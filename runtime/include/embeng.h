@@ -42,7 +42,7 @@
  * embeng/preprocess.h (batches for such tables), embeng/tpu.h (models as the protobuf of TPU
  * embeddings), embeng/classic.h (the first interface of the family), embeng/keras.h (the
  * Keras layer's rules), embeng/profile.h (how often rows are asked for), embeng/group.h
- * (groups of hosts, which exchange bytes).
+ * (groups of hosts, which exchange bytes), embeng/hosts.h (what tables on several hosts cost).
  *
  * Unstable until its first release: symbols are versioned from then on.
  */

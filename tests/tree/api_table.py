@@ -27,7 +27,7 @@ OURS = {
     "embeng_group_transport", "embeng_group_threads", "embeng_group_open", "embeng_group_close", "embeng_group_rank",
     "embeng_group_ranks", "embeng_group_host", "embeng_group_begin", "embeng_group_end", "embeng_group_exchange",
 }
-OUR_HEADERS = {"checkpoint.h", "error.h", "plan.h", "stream.h"}
+OUR_HEADERS = {"checkpoint.h", "error.h", "hosts.h", "plan.h", "stream.h"}
 
 
 def rows():
