@@ -92,6 +92,67 @@ says out 'replicas of a file, said' '^replicas: 65, the device has 64, does NOT 
 expect 'more than 64 bits' 2 plan --table t:1000000Gx4294967295
 says err 'more than 64 bits, table' 'table t'
 
+# W1 of docs/performance.md: 8 tables, a replica of 4096 samples of 20 ids on each host
+w1=
+for t in 0 1 2 3 4 5 6 7; do
+	w1="$w1 --table w$t:1Mx64:adagrad"
+done
+expect 'eight hosts' 0 plan $w1 --hosts 8 --link 100G -b 4096 --ids 20
+says out 'eight hosts, replicas' '^8 hosts, 8 replicas, 4096 samples'
+says out 'eight hosts, the exchange' '^  whole table  .* 8\.00  chosen$'
+says out 'eight hosts, the others' '^  rows + gradients  .* MiB'
+says out 'eight hosts, an owner' '^  owner: host 7$'
+says out 'eight hosts, assumptions' '^Assumptions: links of 100 Gb/s each way, of which large messages reach 80 %;$'
+says out 'eight hosts, memory' '^Memory of host 0, which needs the most (most/mean 1.00):$'
+says out 'eight hosts, fit' '^table memory of the device: .* fits$'
+expect 'eight hosts, JSON' 0 plan $w1 --hosts 8 -b 4096 --ids 20 --json
+document 'each table has a host' 'sorted(t["parts"][0]["host"] for t in d["tables"]) == list(range(8)) and {t["chosen"] for t in d["tables"]} == {"table"}'
+document 'bytes by hand' '[(e["ids_bytes"], e["forward_bytes"], e["backward_bytes"]) for e in d["tables"][0]["exchanges"]][0] == (7 * (81920 * 8 + 4097 * 8 + 32), 7 * 4096 * 256, 7 * 4096 * 256)'
+document 'rows by hand' 'abs(d["tables"][0]["rows"] - 1e6 * (1 - (1 - 1e-6) ** 81920)) < 1'
+document 'sums' 'd["sent_bytes"] == sum(h["sent_bytes"] for h in d["each_host"]) == sum(h["received_bytes"] for h in d["each_host"])'
+document 'messages' 'd["messages"] == sum(h["messages"] for h in d["each_host"]) == 3 * 8 * 7 * 2'
+document 'the link, by default' 'd["link"]["bits_per_second"] == 1e11 and d["link"]["share"] == 0.8'
+document 'milliseconds' 'abs(d["ms"] - (8e3 * max(h["sent_bytes"] for h in d["each_host"]) / 8e10 + 0.03 + 0.0015 * 42)) < 0.01'
+expect 'a slower link' 0 plan $w1 --hosts 8 --link 1G -b 4096 --ids 20 --json
+document 'a slower link, milliseconds' '140 < d["ms"] < 260'
+expect 'rows that repeat' 0 plan --table t:1Mx128:adagrad --hosts 64 --zipf 1.05 -b 4096
+says out 'rows that repeat, said' '^  rows  .* chosen$'
+says out 'rows that repeat, the law' '^  (rows asked for by a Zipf law of 1.05)$'
+says out 'rows that repeat, balance' '^  most over mean of rows: 1\..* (MOD),$'
+expect 'columns' 0 plan --table t:16Mx40 --table u:10x4 --hosts 4 -b 16k --ids 50 --zipf 1.05
+says out 'columns, owners' '^  columns 16 to 39: host [0-3]$'
+expect 'a row that stays whole' 0 plan --table t:16Mx64:rowwise_adagrad --hosts 2 -b 16k --ids 50
+says out 'a row that stays whole, said' '^  it stays whole: its optimizer has a slot of one number a row$'
+expect 'one host' 0 plan $w1 --hosts 1
+says out 'one host, said' '^One host has all tables: nothing travels\.$'
+expect 'one host, JSON' 0 plan $w1 --hosts 1 --json
+document 'one host, no bytes' 'd["sent_bytes"] == 0 and d["messages"] == 0 and d["ms"] == 0 and {t["chosen"] for t in d["tables"]} == {"none"}'
+expect 'replicas of the call' 0 plan $w1 --hosts 8 --replicas 16 --json
+document 'replicas of the call, on hosts' '[h["replicas"] for h in d["each_host"]] == [2] * 8'
+expect 'replicas of a file' 0 plan "$folder/model.json" --hosts 4 --json
+document 'replicas of a file, two hosts have none' 'sum(h["replicas"] for h in d["each_host"]) == d["replicas"] == 2'
+mkdir "$folder/profile"
+expect 'an empty profile' 0 plan --table t:1000x8 --hosts 2 --profile "$folder/profile" --json
+document 'an empty profile, no counts' 'd["tables"][0]["popularity"] == "uniform" and d["tables"][0]["counted_rows"] == 0'
+expect 'no profile' 2 plan --table t:1000x8 --hosts 2 --profile "$folder/no"
+says err 'no profile, said' "$folder/no"
+expect 'more replicas than a device has' 1 plan --table t:1000x8 --hosts 100
+says out 'more replicas than a device has, said' '^replicas: 100, the device has 64, does NOT fit$'
+expect 'wide rows in parts' 0 plan --table t:1Mx4800 --hosts 2 --ids 50 --json
+document 'wide rows in parts, document' 'd["fits"] and d["tables"][0]["chosen"] == "column"'
+expect 'more than hosts have' 1 plan -d soft:memory=1M --table t:1Mx64 --hosts 2
+says out 'more than hosts have, said' '^table memory of the device: 122.1 MiB of 1.0 MiB, does NOT fit$'
+for call in '--hosts 0' '--hosts 4097' '--hosts x' '--hosts 2 --link 0' '--hosts 2 --link fast' '--hosts 2 --zipf 9' '--hosts 2 --zipf -1' '--hosts 2 --zipf nan' '--hosts 2 --zipf x'; do
+	expect "plan $call" 2 plan --table t:1x1 $call
+	says err "plan $call, said" "not '${call##* }'"
+done
+for option in '--link 1G' '--zipf 1' '--profile x'; do
+	expect "only $option" 2 plan --table t:1x1 $option
+	says err "only $option, said" "${option%% *} is about several hosts: give --hosts, too"
+done
+expect 'hosts and more than 64 bits' 2 plan --table t:1000000Gx4294967295 --hosts 2
+says err 'hosts and more than 64 bits, table' 'table t: more bytes than 64 bits count'
+
 expect 'no model' 2 plan
 says err 'no model, said' 'give a file, --checkpoint, or --table'
 expect 'no model, JSON' 2 plan --json

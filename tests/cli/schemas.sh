@@ -64,6 +64,7 @@ ordinary decode "$golden/index.json"
 EMBENG_RECORD=$folder/run.ebrc "$embeng" validate -d soft device >/dev/null 2>&1
 ordinary replay "$folder/run.ebrc"
 ordinary plan --table t:4x1
+ordinary plan --table t:4x1 --hosts 2
 ordinary train "$folder/baskets.txt" --min-count 1 --epochs 1 --dim 4 --save "$folder/saved"
 ordinary demo --source "$folder/status" --epochs 1
 ordinary checkpoint ls "$golden"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verb `embeng plan`: forecasts the memory that a model will need. Its options are read here;
- * the model and the report are in plan_model.c and plan_report.c.
+ * The verb `embeng plan`: forecasts the memory that a model will need, and with --hosts what its tables
+ * cost on several hosts. Its options are read here; the model and the reports are in plan_model.c,
+ * plan_report.c and plan_hosts.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,13 +12,15 @@
 
 #include "../device/device.h"
 #include "../frame/command.h"
+#include "../frame/exit.h"
 #include "../frame/machine.h"
 #include "../frame/numbers.h"
 #include "plan.h"
 
 static const char doc[] =
 	"Compute how many bytes a model will need, for each table, slot and buffer, before\n"
-	"anything is allocated, and tell whether it fits the device.\v"
+	"anything is allocated, and tell whether it fits the device. With --hosts, compute what\n"
+	"its tables cost on several hosts.\v"
 	"MODEL is a JSON file with the tables, features and engine of a conformance vector;\n"
 	"steps are not needed. Instead of a file, --checkpoint or --table and --feature can\n"
 	"describe the model. OPTIMIZER is none, sgd (the default) or another one of\n"
@@ -30,11 +33,18 @@ static const char doc[] =
 	"\\\n"
 	"      --batch 4k --ids 20\n"
 	"  embeng plan model.json --replicas 4 --json\n"
-	"  embeng plan --checkpoint saved --inference\n\n"
+	"  embeng plan --checkpoint saved --inference\n"
+	"  embeng plan --table items:100Mx128:adagrad --hosts 8 --link 100G -b 4k --ids 20\n\n"
 	"The plan assumes bags of 64-bit ids, as many steps ahead as the device takes, and the\n"
 	"largest batch in every training step. A program then uses at most what the plan says.\n"
 	"Tables and slots must fit the table memory of the device. All bytes together must fit\n"
 	"the memory of the machine, and the model must keep the limits that embeng info shows.\n\n"
+	"With --hosts, the plan has for each table the bytes of a step in each exchange that "
+	"keeps\n"
+	"the bits of one process, and which of them is the cheapest. It has the messages, and the\n"
+	"memory of the host that needs the most. A model of one replica gets one for each host\n"
+	"then, unless --replicas says another number. Rows are asked for equally often, by a Zipf\n"
+	"law, or as often as a profile has counted (embeng_profile_open(3)).\n\n"
 	"Exit status: 0 fits, 1 does not fit, 2 usage or no model.";
 
 enum {
@@ -49,6 +59,10 @@ enum {
 	KEY_CORES,
 	KEY_REPLICAS,
 	KEY_DEPTH,
+	KEY_HOSTS,
+	KEY_LINK,
+	KEY_ZIPF,
+	KEY_PROFILE,
 };
 
 static const struct argp_option options[] = {
@@ -68,6 +82,12 @@ static const struct argp_option options[] = {
 	{"replicas", KEY_REPLICAS, "N", 0, "Number of replicas (the model's)", 0},
 	{"depth", KEY_DEPTH, "N", 0, "Number of steps enqueued ahead (the most the device takes)",
 	 0},
+	{"hosts", KEY_HOSTS, "N", 0, "Number of hosts that the tables are distributed over", 0},
+	{"link", KEY_LINK, "BITS", 0,
+	 "Bits a second that a host can send, while it gets as many (100G)", 0},
+	{"zipf", KEY_ZIPF, "EXPONENT", 0,
+	 "Rows are asked for by a Zipf law, the first row most often (0: equally often)", 0},
+	{"profile", KEY_PROFILE, "DIR", 0, "Rows are asked for as often as this profile says", 0},
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{0},
 };
@@ -90,6 +110,47 @@ static error_t parse_count32(struct argp_state *state, const char *name, const c
 
 	*value = (uint32_t)n;
 	return err;
+}
+
+#define ZIPF_MOST 8
+#define LINK_MOST 1000000000000000
+
+static error_t parse_zipf(struct argp_state *state, const char *arg, double *zipf)
+{
+	char *end;
+
+	*zipf = strtod(arg, &end);
+	if (end != arg && !*end && *zipf >= 0 && *zipf <= ZIPF_MOST)
+		return 0;
+	argp_error(state, "--zipf takes a number from 0 to %d (1.05), not '%s'", ZIPF_MOST, arg);
+	return EINVAL;
+}
+
+/* Options that say something only of several hosts. ARGP_ERR_UNKNOWN: it is none of them. */
+static error_t parse_hosts_option(int key, const char *arg, struct argp_state *state)
+{
+	struct plan_call *call = state->input;
+	int64_t bits = 0;
+	error_t err;
+
+	switch (key) {
+	case KEY_HOSTS:
+		return parse_count32(state, "hosts", arg, EMBENG_HOSTS_MOST, &call->hosts.hosts);
+	case KEY_LINK:
+		call->only_with_hosts = "link";
+		err = parse_count(state, "link", arg, LINK_MOST, &bits);
+		call->hosts.link_bits = (double)bits;
+		return err;
+	case KEY_ZIPF:
+		call->only_with_hosts = "zipf";
+		return parse_zipf(state, arg, &call->hosts.zipf);
+	case KEY_PROFILE:
+		call->only_with_hosts = "profile";
+		call->profile = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }
 
 static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
@@ -139,8 +200,29 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
 		call->path = arg;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_hosts_option(key, arg, state);
 	}
+}
+
+static int report_hosts(struct plan_report *r, const struct output *out)
+{
+	struct plan_call *call = r->call;
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	struct embeng_profile *profile = NULL;
+	struct embeng_hosts_plan *plan = NULL;
+	int err = 0, code;
+
+	if (call->profile)
+		err = embeng_profile_open(call->profile, r->model, NULL, &profile, &error);
+	call->hosts.plan = &call->options;
+	call->hosts.profile = profile;
+	err = err ? err : embeng_model_plan_hosts(r->model, &call->hosts, &plan);
+	r->hosts = plan;
+	code = err ? output_library_failure(out, err, "See: embeng plan --help")
+		   : plan_say_hosts(r, out);
+	embeng_hosts_plan_free(plan);
+	embeng_profile_close(profile);
+	return code;
 }
 
 static int report_plan(struct plan_call *call, const struct embeng_model *model,
@@ -157,6 +239,8 @@ static int report_plan(struct plan_call *call, const struct embeng_model *model,
 	call->options.cores = call->options.cores ? call->options.cores : device->cores;
 	call->options.step_depth = call->options.step_depth ? call->options.step_depth
 							    : device->step_depth;
+	if (call->hosts.hosts)
+		return report_hosts(&r, out);
 	err = embeng_model_plan(model, &call->options, &plan);
 	if (err)
 		return output_library_failure(out, err, "See: embeng plan --help");
@@ -170,8 +254,13 @@ static int run_plan(struct plan_call *call, const struct output *out)
 {
 	struct embeng_device_info device = EMBENG_INIT(embeng_device_info);
 	struct embeng_model *model;
-	int code = plan_model(call, out, &model), err;
+	int code, err;
 
+	if (call->only_with_hosts && !call->hosts.hosts)
+		return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
+				   "--%s is about several hosts: give --hosts, too",
+				   call->only_with_hosts);
+	code = plan_model(call, out, &model);
 	if (code)
 		return code;
 	err = embeng_device_info(call->device, &device);
@@ -186,7 +275,8 @@ int cmd_plan(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options, .parser = parse_plan_option, .args_doc = "[MODEL]", .doc = doc};
 	struct output out = {.verb = "plan"};
-	struct plan_call call = {.options = {.size = sizeof(call.options), .id_type = EMBENG_I64}};
+	struct plan_call call = {.options = {.size = sizeof(call.options), .id_type = EMBENG_I64},
+				 .hosts = {.size = sizeof(call.hosts)}};
 	int code;
 
 	/* No option takes less than an argument. */

@@ -245,10 +245,13 @@ static int fill_plan_model(struct plan_call *call, const struct output *out,
 		   : call->checkpoint ? fill_from_checkpoint(call, out, model)
 				      : fill_from_call(call, out, model);
 
-	if (code || !call->replicas)
+	if (code || (!call->replicas && !call->hosts.hosts))
 		return code;
 	embeng_model_get_engine(model, &engine);
-	engine.replicas = (uint32_t)call->replicas;
+	if (call->replicas)
+		engine.replicas = (uint32_t)call->replicas;
+	else if (engine.replicas == 1) /* weak scaling: each host brings a batch */
+		engine.replicas = call->hosts.hosts;
 	return embeng_model_set_engine(model, &engine) ? output_library_failure(out, -EINVAL, NULL)
 						       : 0;
 }
