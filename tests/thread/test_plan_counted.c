@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The bytes and messages that a plan of hosts tells are what a transport carries when threads make the
- * exchanges of each kind: whole tables and columns to the byte, rows within 2 %. What owners answer
- * depends on what they were asked, and on no formula.
+ * exchanges of each kind: whole tables and columns to the byte, rows within 2 %. Owners
+ * answer by what they were asked, and by no formula.
  */
 #include <math.h>
 
@@ -69,7 +69,7 @@ struct work {
 	int kinds[TABLES];
 	struct counted counted[GROUP_RANKS_MOST];
 	uint64_t sent[GROUP_RANKS_MOST], messages[GROUP_RANKS_MOST];
-	double *sums[TABLES]; /* of the probabilities of rows */
+	double *sums[TABLES]; /* a row's is the sum of probabilities up to it */
 };
 
 static struct work *work; /* one test at a time */
@@ -433,5 +433,5 @@ static void add_tests(TCase *tcase)
 
 int main(void)
 {
-	return suite_main("hosts_counted", add_tests);
+	return suite_main("plan_counted", add_tests);
 }
