@@ -222,6 +222,8 @@ static void put_floats(struct body *b, struct body *question, uint32_t owner, bo
 		if (work->kinds[t] == 0 && !part)
 			continue;
 		head = take_question(question, t);
+		if (work->kinds[t] == 0 && gradients)
+			put(b, NULL, 8);
 		if (work->kinds[t] == 0)
 			put_array(b, NULL, (shapes[t].length ? head.numbers[1] : head.numbers[0]),
 				  part->columns * sizeof(float));

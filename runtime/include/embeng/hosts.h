@@ -14,7 +14,7 @@
  * B_o the number of bags with at least one of them.
  *
  *   exchange           ids                        forward        backward
- *   table, column      32 + w n [+ 8 s] [+ 4 n]   4 v columns    4 v columns
+ *   table, column      32 + w n [+ 8 s] [+ 4 n]   4 v columns    8 + 4 v columns
  *   rows               4 U_o                      4 dim U_o      4 dim U_o
  *   rows + gradients   8 N_o [+ 4 N_o]            4 dim U_o      (4 dim + 4) B_o
  *
@@ -24,7 +24,8 @@
  * has no backward bytes. The formulas give the bytes between a host that has one replica and an
  * owner that is another host; a host sends itself nothing. A place of a row among the rows of
  * its owner takes 8 bytes in place of 4 if the owner has more than 2^32. To the sums over all
- * tables each replica adds 24 bytes for each host and exchange, and each message has a header of
+ * tables each replica adds 24 bytes for each host and exchange, and the dynamic learning rates and
+ * hyperparameters of the step, of 4 bytes each, go with the gradients. Each message has a header of
  * 128 bytes.
  * With p(r), the probability that an id is row r, the expected U_o is the sum of 1 - (1 - p(r))^n over
  * the rows of o, N_o is n times the sum of p(r), and B_o is the sum of 1 - (1 - N_o / n)^k over

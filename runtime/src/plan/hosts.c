@@ -246,10 +246,12 @@ static int plan_hosts(struct host_sums *s)
 	for (size_t t = 0; !ret && t < plan->table_count; t++)
 		ret = plan_hosts_table(s, t);
 	for (uint32_t h = 0; !ret && h < plan->hosts; h++) {
+		bool over = add_product(&s->own[h].phase[PHASE_BACKWARD],
+					(s->costs.model->rate_count + 1) / 2, 8);
+
 		for (int p = 0; p < PHASES; p++)
-			ret = add_product(&s->own[h].phase[p], HOSTS_SEGMENT_BYTES, 1)
-				      ? hosts_refuse_sum(s)
-				      : ret;
+			over |= add_product(&s->own[h].phase[p], HOSTS_SEGMENT_BYTES, 1);
+		ret = over ? hosts_refuse_sum(s) : ret;
 	}
 	return ret ? ret : hosts_sum(s);
 }

@@ -15,6 +15,7 @@
 
 #define F32_BYTES sizeof(float)
 #define INPUT_BYTES 32u /* a feature begins with its form and numbers */
+#define GIVEN_BYTES 8u	/* a feature's gradients begin with whether there are any */
 #define OFFSET_BYTES 8u /* where the ids of a sample begin */
 #define SAMPLE_BYTES 4u /* number of a sample beside a row's place */
 #define SCALE_BYTES 4u	/* combiner's scale of a bag beside its gradient */
@@ -102,6 +103,23 @@ static const char *refuse_gradients(const struct table *t)
 
 /* -- bytes by owner ------------------------------------------------------ */
 
+/* Pooled vectors of all features of the table, or their gradients. */
+static bool add_pooled(const struct host_costs *c, const struct place_part *part, uint64_t head,
+		       uint64_t *sum)
+{
+	bool over = false;
+
+	for (size_t f = 0; f < c->model->feature_count; f++) {
+		const struct plan_input *in = &c->inputs[f];
+		const uint64_t positions = in->samples * (in->length ? in->length : 1);
+
+		if (c->model->features[f].table == part->table)
+			over |= add_array(sum, positions, F32_BYTES * (uint64_t)part->columns) ||
+				add_product(sum, 1, head);
+	}
+	return over;
+}
+
 static bool fill_parts(const struct host_costs *c, size_t table, const struct table_batch *batch,
 		       struct owner_bytes *own)
 {
@@ -112,10 +130,9 @@ static bool fill_parts(const struct host_costs *c, size_t table, const struct ta
 		uint64_t *phase = own[part->host].phase;
 
 		phase[PHASE_IDS] = batch->id_bytes;
-		over |= add_product(&phase[PHASE_FORWARD], batch->positions,
-				    F32_BYTES * (uint64_t)part->columns);
+		over |= add_pooled(c, part, 0, &phase[PHASE_FORWARD]);
 		if (table_updates(c, table))
-			phase[PHASE_BACKWARD] = phase[PHASE_FORWARD];
+			over |= add_pooled(c, part, GIVEN_BYTES, &phase[PHASE_BACKWARD]);
 	}
 	return over;
 }

@@ -181,8 +181,8 @@ START_TEST(by_hand)
 	ck_assert_int_eq(c[0].kind, EMBENG_EXCHANGE_TABLE);
 	ck_assert_uint_eq(c[0].ids, ids);
 	ck_assert_uint_eq(c[0].forward, pooled);
-	ck_assert_uint_eq(c[0].backward, pooled);
-	ck_assert_uint_eq(c[0].link_bytes, ids + 2 * pooled);
+	ck_assert_uint_eq(c[0].backward, pooled + 8);
+	ck_assert_uint_eq(c[0].link_bytes, ids + 2 * pooled + 8);
 	ck_assert(c[0].balance > 2.0 - 1e-9 && c[0].balance < 2.0 + 1e-9);
 	ck_assert_uint_eq(plan->tables[0].rows, rows);
 	ck_assert_uint_eq(c[1].ids, rows * 4); /* half of each replica's rows are the other's */
@@ -191,14 +191,14 @@ START_TEST(by_hand)
 	ck_assert_uint_eq(c[2].ids, 50 * (4 + 4 + 4));
 	ck_assert_uint_eq(c[2].backward, 2 * (uint64_t)llround(10 * (1 - pow(0.5, 5))) * 36);
 	ck_assert_uint_eq(plan->tables[0].chosen, 0);
-	ck_assert_uint_eq(plan->each[1].sent, ids + pooled + 3 * (HEADER + SEGMENT));
+	ck_assert_uint_eq(plan->each[1].sent, ids + pooled + 8 + 3 * (HEADER + SEGMENT));
 	ck_assert_uint_eq(plan->each[0].sent, pooled + 3 * (HEADER + SEGMENT));
 	ck_assert_uint_eq(plan->messages, 6);
 	ck_assert_uint_eq(plan->each[0].table_bytes, 2 * 1000 * 8 * 4);
 	/* three steps in flight: of two replicas at the owner, of one at home */
 	ck_assert_uint_eq(plan->each[0].batch_bytes, 3 * (2 * (ids + 2 * pooled) + 2 * pooled));
 	ck_assert_uint_eq(plan->each[1].batch_bytes, 3 * 2 * pooled);
-	ck_assert(fabs(plan->seconds - (8.0 * (double)(ids + 2 * pooled + 3 * SEGMENT) / 80e9 +
+	ck_assert(fabs(plan->seconds - (8.0 * (double)(ids + 2 * pooled + 8 + 3 * SEGMENT) / 80e9 +
 					3 * 10e-6 + 3 * 1.5e-6)) < 1e-12);
 	embeng_hosts_plan_free(plan);
 	embeng_model_free(m);
