@@ -119,6 +119,12 @@ expect 'rows that repeat' 0 plan --table t:1Mx128:adagrad --hosts 64 --zipf 1.05
 says out 'rows that repeat, said' '^  rows  .* chosen$'
 says out 'rows that repeat, the law' '^  (rows asked for by a Zipf law of 1.05)$'
 says out 'rows that repeat, balance' '^  most over mean of rows: 1\..* (MOD),$'
+expect 'rows by name' 0 plan $w1 --table f:10x4:none --hosts 8 -b 4096 --ids 20 --exchange rows
+says out 'rows by name, said' '^  chosen: rows, by --exchange$'
+expect 'rows and gradients by name' 0 plan $w1 --table f:10x4:none --hosts 8 --exchange rows-gradients --json
+document 'rows and gradients by name, each that allows it' '[t["chosen"] for t in d["tables"]] == ["rows_gradients"] * 8 + ["rows"]'
+expect 'tables by name' 0 plan --table t:1Mx128:adagrad --hosts 64 --zipf 1.05 -b 4096 --exchange table --json
+document 'tables by name, columns' 'd["tables"][0]["chosen"] == "column" and d["fullest_host"] in {p["host"] for p in d["tables"][0]["parts"]}'
 expect 'columns' 0 plan --table t:16Mx40 --table u:10x4 --hosts 4 -b 16k --ids 50 --zipf 1.05
 says out 'columns, owners' '^  columns 16 to 39: host [0-3]$'
 expect 'a row that stays whole' 0 plan --table t:16Mx64:rowwise_adagrad --hosts 2 -b 16k --ids 50
@@ -142,11 +148,11 @@ expect 'wide rows in parts' 0 plan --table t:1Mx4800 --hosts 2 --ids 50 --json
 document 'wide rows in parts, document' 'd["fits"] and d["tables"][0]["chosen"] == "column"'
 expect 'more than hosts have' 1 plan -d soft:memory=1M --table t:1Mx64 --hosts 2
 says out 'more than hosts have, said' '^table memory of the device: 122.1 MiB of 1.0 MiB, does NOT fit$'
-for call in '--hosts 0' '--hosts 4097' '--hosts x' '--hosts 2 --link 0' '--hosts 2 --link fast' '--hosts 2 --zipf 9' '--hosts 2 --zipf -1' '--hosts 2 --zipf nan' '--hosts 2 --zipf x'; do
+for call in '--hosts 0' '--hosts 4097' '--hosts x' '--hosts 2 --link 0' '--hosts 2 --link fast' '--hosts 2 --zipf 9' '--hosts 2 --zipf -1' '--hosts 2 --zipf nan' '--hosts 2 --zipf x' '--hosts 2 --exchange columns'; do
 	expect "plan $call" 2 plan --table t:1x1 $call
 	says err "plan $call, said" "not '${call##* }'"
 done
-for option in '--link 1G' '--zipf 1' '--profile x'; do
+for option in '--link 1G' '--zipf 1' '--profile x' '--exchange rows'; do
 	expect "only $option" 2 plan --table t:1x1 $option
 	says err "only $option, said" "${option%% *} is about several hosts: give --hosts, too"
 done

@@ -63,6 +63,7 @@ enum {
 	KEY_LINK,
 	KEY_ZIPF,
 	KEY_PROFILE,
+	KEY_EXCHANGE,
 };
 
 static const struct argp_option options[] = {
@@ -85,6 +86,8 @@ static const struct argp_option options[] = {
 	{"hosts", KEY_HOSTS, "N", 0, "Number of hosts that the tables are distributed over", 0},
 	{"link", KEY_LINK, "BITS", 0,
 	 "Bits a second that a host can send, while it gets as many (100G)", 0},
+	{"exchange", KEY_EXCHANGE, "cheapest|table|rows|rows-gradients", 0,
+	 "The exchange of each table that allows it (cheapest)", 0},
 	{"zipf", KEY_ZIPF, "EXPONENT", 0,
 	 "Rows are asked for by a Zipf law, the first row most often (0: equally often)", 0},
 	{"profile", KEY_PROFILE, "DIR", 0, "Rows are asked for as often as this profile says", 0},
@@ -126,6 +129,29 @@ static error_t parse_zipf(struct argp_state *state, const char *arg, double *zip
 	return EINVAL;
 }
 
+static error_t parse_exchange(struct argp_state *state, const char *arg,
+			      enum embeng_exchange_kind *exchange)
+{
+	static const struct {
+		const char *name;
+		enum embeng_exchange_kind kind;
+	} names[] = {
+		{"cheapest", EMBENG_EXCHANGE_NONE},
+		{"table", EMBENG_EXCHANGE_TABLE},
+		{"rows", EMBENG_EXCHANGE_ROWS},
+		{"rows-gradients", EMBENG_EXCHANGE_ROWS_GRADIENTS},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		*exchange = names[i].kind;
+		if (!strcmp(arg, names[i].name))
+			return 0;
+	}
+	argp_error(state, "--exchange takes cheapest, table, rows or rows-gradients, not '%s'",
+		   arg);
+	return EINVAL;
+}
+
 /* Options that say something only of several hosts. ARGP_ERR_UNKNOWN: it is none of them. */
 static error_t parse_hosts_option(int key, const char *arg, struct argp_state *state)
 {
@@ -144,6 +170,9 @@ static error_t parse_hosts_option(int key, const char *arg, struct argp_state *s
 	case KEY_ZIPF:
 		call->only_with_hosts = "zipf";
 		return parse_zipf(state, arg, &call->hosts.zipf);
+	case KEY_EXCHANGE:
+		call->only_with_hosts = "exchange";
+		return parse_exchange(state, arg, &call->hosts.exchange);
 	case KEY_PROFILE:
 		call->only_with_hosts = "profile";
 		call->profile = arg;

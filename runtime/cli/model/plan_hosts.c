@@ -86,12 +86,17 @@ static const struct embeng_exchange_cost *find_next(const struct embeng_hosts_ta
 	return next;
 }
 
-static void print_choice_reason(const struct embeng_hosts_table *t)
+static void print_choice_reason(const struct plan_report *r, const struct embeng_hosts_table *t)
 {
 	const struct embeng_exchange_cost *c = &t->costs[t->chosen], *next = find_next(t);
 	const char *words = exchanges[c->kind];
 
-	if (!next)
+	if (r->call->hosts.exchange)
+		printf("  chosen: %s, %s --exchange\n", words,
+		       c->kind == r->call->hosts.exchange || c->kind == EMBENG_EXCHANGE_COLUMN
+			       ? "by"
+			       : "since it does not allow that of");
+	else if (!next)
 		printf("  chosen: %s, since no other exchange keeps the bits of one process\n",
 		       words);
 	else if (next->link_bytes == c->link_bytes)
@@ -135,7 +140,7 @@ static void print_table_costs(const struct plan_report *r, size_t table)
 	       "MOST/MEAN");
 	for (unsigned int i = 0; i < EMBENG_EXCHANGE_CHOICES; i++)
 		print_cost(r, &t->costs[i], t);
-	print_choice_reason(t);
+	print_choice_reason(r, t);
 	print_owners(r, t);
 	printf("\n");
 }

@@ -72,6 +72,8 @@ enum embeng_exchange_kind {
  * @profile: NULL, or counts of this model. A table that has counts goes by them instead of by @zipf:
  *	rows that were counted as they were, the others by the exponent that gives the counted ones the
  *	share that they have
+ * @exchange: enum embeng_exchange_kind that each table takes which allows it, TABLE and COLUMN alike;
+ *	0: the cheapest
  *
  * The defaults of the link are assumptions, and none of them is measured by the library.
  */
@@ -83,6 +85,7 @@ struct embeng_hosts_options {
 	double message_seconds, exchange_seconds;
 	double zipf;
 	const struct embeng_profile *profile;
+	enum embeng_exchange_kind exchange;
 };
 
 /**
@@ -119,7 +122,7 @@ struct embeng_exchange_cost {
  * @whole_because: NULL, or why the table cannot be cut by columns, to be read after "whole: "
  * @first_part: index of its first part among the parts of the plan
  * @part_count: number of its parts
- * @chosen: index of the cheapest of @costs that is allowed
+ * @chosen: index of the cheapest of @costs that is allowed, or of the one that the options ask for
  * @costs: table or column, rows, rows and gradients
  */
 struct embeng_hosts_table {
@@ -212,7 +215,7 @@ struct embeng_hosts_plan {
  *
  * Any thread may call, while nobody changes the model and the profile.
  *
- * Return: 0; -EINVAL (no model, options or plan; a profile of another model); -ERANGE (hosts, a
+ * Return: 0; -EINVAL (no model, options or plan; a profile of another model; no such exchange); -ERANGE (hosts, a
  * number of the link, the exponent; more bytes than a uint64_t counts, naming the table);
  * -ENOMEM; as embeng_model_plan() for the sizes of batches.
  */

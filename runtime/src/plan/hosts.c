@@ -58,6 +58,9 @@ static int take_hosts_options(struct host_costs *c, const struct embeng_hosts_op
 			    EMBENG_HOSTS_MOST);
 	if (o->profile && embeng_model_hash(o->profile->model) != embeng_model_hash(c->model))
 		return fail(-EINVAL, "hosts: the profile is of another model");
+	if ((unsigned int)o->exchange > EMBENG_EXCHANGE_ROWS_GRADIENTS)
+		return fail(-EINVAL, "hosts: exchange %u is no enum embeng_exchange_kind",
+			    (unsigned int)o->exchange);
 	o->link_bits = o->link_bits > 0 ? o->link_bits : LINK_BITS;
 	o->link_share = o->link_share > 0 ? o->link_share : LINK_SHARE;
 	o->message_seconds = o->message_seconds > 0 ? o->message_seconds : MESSAGE_SECONDS;

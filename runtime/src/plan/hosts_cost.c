@@ -329,10 +329,17 @@ static int spread_table(struct host_costs *c, size_t table, const struct table_b
 }
 
 /* The first of equal ones is taken: it needs no more messages, and less work of the engine. */
-static unsigned int choose_exchange(const struct embeng_exchange_cost *costs)
+static unsigned int choose_exchange(const struct embeng_exchange_cost *costs,
+				    enum embeng_exchange_kind wanted)
 {
 	unsigned int chosen = 0;
 
+	if (wanted == EMBENG_EXCHANGE_TABLE || wanted == EMBENG_EXCHANGE_COLUMN)
+		return 0;
+	for (unsigned int i = 1; i < EMBENG_EXCHANGE_CHOICES; i++) {
+		if (costs[i].kind == wanted && costs[i].allowed)
+			return i;
+	}
 	for (unsigned int i = 1; i < EMBENG_EXCHANGE_CHOICES; i++) {
 		if (costs[i].allowed && costs[i].link_bytes < costs[chosen].link_bytes)
 			chosen = i;
@@ -360,6 +367,8 @@ int hosts_cost_table(struct host_costs *c, size_t table, const struct table_batc
 	place_is_elementwise(c->model, (int)table, &out->whole_because);
 	for (unsigned int i = 0; !ret && i < EMBENG_EXCHANGE_CHOICES; i++)
 		ret = cost_kind(c, table, batch, i, &out->costs[i]);
-	out->chosen = ret ? 0 : choose_exchange(out->costs);
+	out->chosen = ret || c->options.hosts == 1
+			      ? 0
+			      : choose_exchange(out->costs, c->options.exchange);
 	return ret;
 }

@@ -4,6 +4,7 @@
  * hand; and what cannot be planned is refused with a sentence.
  */
 #include <math.h>
+#include <unistd.h>
 
 #include "embeng/hosts.h"
 #include "random_model.h"
@@ -310,6 +311,91 @@ START_TEST(what_is_not_exact)
 }
 END_TEST
 
+/* The exchange that is asked for, where a table allows it. */
+START_TEST(exchanges_by_name)
+{
+	struct embeng_optimizer alone = embeng_momentum(0.1f);
+	static const enum embeng_exchange_kind kinds[] = {
+		EMBENG_EXCHANGE_TABLE, EMBENG_EXCHANGE_COLUMN, EMBENG_EXCHANGE_ROWS,
+		EMBENG_EXCHANGE_ROWS_GRADIENTS};
+	static const unsigned int chosen[] = {0, 0, 1, 2}, chosen_alone[] = {0, 0, 0, 2};
+	struct embeng_model *any = model_of(embeng_sgd(0.1f), 1000, 8, 1, 2), *m;
+
+	alone.use_gradient_accumulation = EMBENG_OFF;
+	m = model_of(alone, 10, 64, 1, 2);
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		const struct embeng_hosts_options o = EMBENG_INIT(embeng_hosts_options, .hosts = 2,
+								  .exchange = kinds[i]);
+		struct embeng_hosts_plan *plan = plan_with(any, &o);
+
+		ck_assert_uint_eq(plan->tables[0].chosen, chosen[i]);
+		check_bytes(any, plan);
+		embeng_hosts_plan_free(plan);
+		plan = plan_with(m, &o);
+		if (kinds[i] != EMBENG_EXCHANGE_ROWS)
+			ck_assert_uint_eq(plan->tables[0].chosen, chosen_alone[i]);
+		else
+			ck_assert_uint_ne(plan->tables[0].chosen, 1);
+		embeng_hosts_plan_free(plan);
+	}
+	embeng_model_free(any);
+	embeng_model_free(m);
+}
+END_TEST
+
+/* Notes a batch of 200 ids, all of row 7. */
+static void note_rows(struct embeng_profile *profile, const struct embeng_model *m)
+{
+	int64_t ids[200], lengths[10];
+	struct embeng_batch *b;
+	struct embeng *e;
+
+	for (size_t i = 0; i < 200; i++)
+		ids[i] = 7;
+	for (size_t i = 0; i < 10; i++)
+		lengths[i] = 20;
+	ck_assert_int_eq(embeng_open("soft:cores=1,memory=16M", m, &e, NULL), 0);
+	b = embeng_batch_new(e, EMBENG_TRAIN, 0);
+	ck_assert_int_eq(embeng_batch_ragged(b, 0, EMBENG_I64, ids, 200, lengths, 10, NULL, 0), 0);
+	ck_assert_int_eq(embeng_profile_note(profile, b), 1);
+	embeng_batch_free(b);
+	embeng_close(e);
+}
+
+START_TEST(rows_of_a_profile)
+{
+	char dir[] = "/tmp/embeng-hosts-XXXXXX";
+	const struct embeng_profile_options all = EMBENG_INIT(embeng_profile_options, .rate = 1.0f);
+	const struct embeng_plan_options sizes = EMBENG_INIT(embeng_plan_options, .batch_size = 10,
+							     .ids_per_sample = 20);
+	struct embeng_model *m = model_of(embeng_sgd(0.1f), 1000, 8, 1, 2);
+	struct embeng_model *other = model_of(embeng_sgd(0.1f), 1001, 8, 1, 2);
+	struct embeng_profile *profile;
+	struct embeng_hosts_options o = EMBENG_INIT(embeng_hosts_options, .hosts = 2,
+						    .plan = &sizes);
+	struct embeng_hosts_plan *plan;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_int_eq(embeng_profile_open(dir, m, &all, &profile, NULL), 0);
+	o.profile = profile;
+	plan = plan_with(m, &o);
+	ck_assert_uint_eq(plan->tables[0].counted, 0);
+	ck_assert_uint_eq(plan->tables[0].rows, (uint64_t)llround(1000 * (1 - pow(0.999, 200))));
+	embeng_hosts_plan_free(plan);
+	note_rows(profile, m);
+	plan = plan_with(m, &o);
+	ck_assert_uint_eq(plan->tables[0].counted, 1);
+	ck_assert_uint_eq(plan->tables[0].rows, 1);
+	ck_assert_uint_eq(plan->tables[0].costs[1].forward, 32); /* host 1 has row 7 */
+	embeng_hosts_plan_free(plan);
+	ASSERT_REFUSED(embeng_model_plan_hosts(other, &o, &plan), EINVAL, "of another model");
+	embeng_profile_close(profile);
+	ck_assert_int_eq(rmdir(dir), 0);
+	embeng_model_free(m);
+	embeng_model_free(other);
+}
+END_TEST
+
 #define REFUSED(change, errno_, ...) \
 	do { \
 		struct embeng_hosts_options o = EMBENG_INIT(embeng_hosts_options, .hosts = 2); \
@@ -332,6 +418,7 @@ START_TEST(refusals)
 	REFUSED(o.link_bits = 0.0 / 0.0, ERANGE, "link");
 	REFUSED(o.link_share = 1.1, ERANGE, "up to 1");
 	REFUSED(o.message_seconds = 2, ERANGE, "message");
+	REFUSED(o.exchange = (enum embeng_exchange_kind)5, EINVAL, "exchange 5");
 	REFUSED(o.zipf = 9, ERANGE, "Zipf");
 	REFUSED(o.plan = &sizes, ERANGE, "batch of -1");
 	ck_assert_ptr_null(plan);
@@ -360,6 +447,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, the_cheapest_by_workload);
 	tcase_add_test(tcase, balance_of_rows);
 	tcase_add_test(tcase, what_is_not_exact);
+	tcase_add_test(tcase, exchanges_by_name);
+	tcase_add_test(tcase, rows_of_a_profile);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, more_than_64_bits);
 }
