@@ -48,8 +48,8 @@
  *   INPUT      LOOKUP for training, of one replica
  *   INFERENCE  LOOKUP for inference, of one replica
  *   GRADIENT   UPDATE, of one replica
- *   TRANSFER   MODEL_*, ROWS_*, STAGE, SNAPSHOT*, STATE_*, STATS, PARTITION, DRAIN, FREEZE;
- *	       no replica
+ *   TRANSFER   MODEL_*, ROWS_*, STAGE, SNAPSHOT*, STATE_*, STATS, PARTITION, DRAIN, FREEZE,
+ *	       UNIQUE, POOL, SUM; no replica
  *
  * NOP and FENCE are allowed on all four. The commands of one queue complete in order, and a
  * command that waits for a step holds up only its own queue. There is one exception to the
@@ -300,7 +300,9 @@ enum embeng_status {
 	X(MEMBERS, 36, "members of a stack")         \
 	X(BOUNDS, 37, "bounds of a core")            \
 	X(MULTIPLIER, 38, "multiplier")               \
-	X(COMMAND_BYTES, 39, "bytes that the command moves")
+	X(COMMAND_BYTES, 39, "bytes that the command moves") \
+	X(TABLE_COUNT, 40, "table count")              \
+	X(HOSTS, 41, "hosts")
 
 enum embeng_field {
 #define EMBENG_FIELD_ENUM(name, value, words) EMBENG_FIELD_##name = value,
@@ -359,7 +361,10 @@ struct embeng_mem {
 	X(FREEZE, 15, 0x10, 0, "FREEZE")                        \
 	X(SNAPSHOT, 16, 0x10, 0, "SNAPSHOT")                    \
 	X(SNAPSHOT_READ, 17, 0x10, 0, "SNAPSHOT_READ")          \
-	X(SNAPSHOT_END, 18, 0x10, 0, "SNAPSHOT_END")
+	X(SNAPSHOT_END, 18, 0x10, 0, "SNAPSHOT_END")            \
+	X(UNIQUE, 19, 0x10, 0, "UNIQUE")                        \
+	X(POOL, 20, 0x10, 0, "POOL")                            \
+	X(SUM, 21, 0x10, 0, "SUM")
 
 enum embeng_opcode {
 #define EMBENG_OPCODE_ENUM(name, value, kinds, flags, words) EMBENG_OP_##name = value,
@@ -389,7 +394,8 @@ enum embeng_queue_kind {
  * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
  *	&struct embeng_update, with EMBENG_CMD_DISCARD not given. MODEL_LOAD: the model blob. ROWS_* and SNAPSHOT_READ:
  *	&struct embeng_rows.
- *	PARTITION: &struct embeng_partition. FENCE: an array of &struct embeng_fence_point.
+ *	PARTITION: &struct embeng_partition. UNIQUE, POOL and SUM: &struct embeng_exchange.
+ *	FENCE: an array of &struct embeng_fence_point.
  *	STATS: room for &struct embeng_stats. STATE_* and SNAPSHOT: one __u64, the step count of
  *	the optimizers, which STATE_WRITE takes up to EMBENG_STEP_COUNT_MAX, or with STATE_* that
  *	of one table, which is at most as large. Writing the first makes those of all tables equal
@@ -455,8 +461,9 @@ struct embeng_cmd {
  * @status: enum embeng_status
  * @flags: EMBENG_CQE_ACCEPTED or EMBENG_CQE_DONE
  * @field: enum embeng_field of the field at fault
- * @feature: index of the feature at fault (LOOKUP, UPDATE) or of the table at fault (other
- *	commands), or EMBENG_NO_INDEX. For a LOOKUP whose @field is EMBENG_FIELD_CORES or a
+ * @feature: index of the feature at fault (LOOKUP, UPDATE, PARTITION, UNIQUE, POOL, SUM) or of the
+ *	table at fault (other commands, and where @field of the last three is TABLE, ROWS or
+ *	RESULT), or EMBENG_NO_INDEX. For a LOOKUP whose @field is EMBENG_FIELD_CORES or a
  *	later one up to EMBENG_FIELD_BOUNDS, it is the index of a stack
  * @index: free-running index of the command in its queue; it identifies the command whatever
  *	its cookie is
@@ -465,7 +472,8 @@ struct embeng_cmd {
  *	With GRADIENT and NUMBER, f32 bits
  *	On success: UPDATE the number of distinct rows that it changed, ROWS_* and
  *	SNAPSHOT_READ of rows, STATS of bytes, or with EMBENG_STATS_NOW of the model's tables,
- *	PARTITION of ids; SNAPSHOT the number by which others name the snapshot; FREEZE 1 if the table was frozen before or has no optimizer
+ *	PARTITION, POOL and SUM of ids, UNIQUE of distinct rows; SNAPSHOT the number by which
+ *	others name the snapshot; FREEZE 1 if the table was frozen before or has no optimizer
  * @limit: bound that @value broke. With NO_SPACE, the bytes available. With GRADIENT, the replica
  *	that gave the gradient. With NUMBER, f32 bits
  * @timestamp: device time in nanoseconds, monotonic
@@ -642,7 +650,15 @@ enum embeng_form {
 	EMBENG_FORM_POOLED = 2, /* CSR, pooled even if the feature is a sequence */
 	EMBENG_FORM_COO = 3,	/* only for PARTITION: the sample of each id, in ascending order */
 	EMBENG_FORM_PARTITIONED = 4, /* only for LOOKUP: ids are in a &struct embeng_lookup_stack */
+	EMBENG_FORM_ROWS = 5, /* only for LOOKUP: DENSE, but each activation has the bits of its row */
 };
+
+/*
+ * A LOOKUP of form ROWS gathers rows, of all features into one block if their activations lie there.
+ * It is one of form DENSE, with the same rules of steps, in all but one thing: the numbers of a row
+ * keep their bits, where DENSE adds them to +0, so that a -0 stays one. Rows of a quantized table are
+ * what any LOOKUP of it reads. A device without EMBENG_CAP_EXCHANGE refuses the form with FORM.
+ */
 
 /**
  * struct embeng_lookup - head of the descriptor of a LOOKUP
@@ -678,10 +694,10 @@ struct embeng_lookup {
  * @feature: index of the feature; all features are given, in model order
  * @form: enum embeng_form
  * @id_width: bytes of an id, 4 or 8, signed; 0 for PARTITIONED
- * @offset_width: bytes of a row offset, 4 or 8, signed; 0 for DENSE and PARTITIONED
+ * @offset_width: bytes of a row offset, 4 or 8, signed; 0 for DENSE, ROWS and PARTITIONED
  * @reserved: 0
  * @sample_count: number of samples, S
- * @id_count: number of ids, N; equal to S for DENSE, 0 for PARTITIONED
+ * @id_count: number of ids, N; equal to S for DENSE and ROWS, 0 for PARTITIONED
  * @offsets: row offsets [S + 1], which begin with 0, never fall and end with N
  * @ids: ids [N]
  * @weights: weights [N] f32; not given means that each weight is 1; with combiner MAX none
@@ -833,7 +849,7 @@ struct embeng_update {
  * too, where a gradient would be added to +0. So the row is updated as if the replica had given the
  * gradients themselves. A device without EMBENG_CAP_SUMS refuses the flag with RESERVED.
  *
- * The feature's LOOKUP was of form DENSE, and its ids are the rows that the sums are of; its table has
+ * The feature's LOOKUP was of form DENSE or ROWS, and its ids are the rows that the sums are of; its table has
  * ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails with FORM.
  * Statistics count each sum as one id. The policy for gradients that are not finite sees sums alone,
  * so whoever makes them looks at the gradients; with CHECKED the engine then refuses no sum.
@@ -1171,6 +1187,140 @@ struct embeng_partition_result {
 	__u64 buffer;
 	__u32 minibatches;
 	__u32 row_stride;
+};
+
+/* -- UNIQUE, POOL, SUM --------------------------------------------------- */
+
+/*
+ * Three commands for tables whose rows are spread over hosts. They need no model and take no step, so
+ * a host runs them for batches of any model beside what it does with its own.
+ *
+ *   UNIQUE  tells which rows a batch reads, each of them once, those of each host together, and
+ *	     where in this list the row of each id is
+ *   POOL    makes the activations of the batch out of the rows, once the hosts have sent them
+ *   SUM     adds the gradients of the activations up, for each row of the list
+ *
+ * The host of a row reads it by a LOOKUP of form ROWS, and takes the sums of a replica in an UPDATE
+ * with EMBENG_UPDATE_SUMS. Activations, rows and slots then have the bits that they have where the
+ * whole table is on one host.
+ *
+ * All three have a descriptor of the same form: a head, then tables, then features. Features of one
+ * table have their ids, and so their occurrences, in the order in which they are given. A device
+ * without EMBENG_CAP_EXCHANGE refuses the commands with OPCODE.
+ *
+ * UNIQUE reads ids, row offsets and the sizes of the tables. The list of a table has its rows by host
+ * and, of one host, by their number there. An id has no row, and its place is -1, where the policy for
+ * ids out of range leaves it out or reads zeros, or where it stands beyond the length of a
+ * sequence. So the list has exactly the rows that a LOOKUP of the batch would read, an UPDATE of it
+ * change.
+ *
+ * POOL and SUM read places, row offsets and weights: their ids are places in the list of the table,
+ * and their rows are the rows of the list. A place of -1 is out of range; with the policy ZERO it
+ * stands for a row of zeros, with DROP for none, as in a LOOKUP of the table. For a table of policy
+ * DROP the policy here is DROP, for all others it may be ZERO.
+ *
+ * POOL writes activations with the bits of a LOOKUP. The rows are as they came: nothing is quantized.
+ *
+ * SUM writes the sum of each row's gradients in one replica: occurrences in the order of feature,
+ * sample and position, in runs of 256, added from left to right. A row of the list that no id names
+ * gets zeros. With the combiner MAX it reads the rows, too. It fails with GRADIENT if a gradient is
+ * not finite, unless EMBENG_EXCHANGE_NON_FINITE is given; then nothing is written.
+ *
+ * Nothing that these commands fail with has any effect, but what they write may be written in part.
+ * With a status of ID, OFFSETS, WEIGHT or GRADIENT the completion says which feature and element.
+ */
+
+/* Weights, and the gradients of a SUM, may be infinite or NaN. */
+#define EMBENG_EXCHANGE_NON_FINITE (1u << 0)
+
+/* The host that has a row, by the rules of embeng/shard.h. */
+enum embeng_placement {
+	EMBENG_PLACEMENT_DIV = 0, /* successive rows; the first hosts have one more than the last ones */
+	EMBENG_PLACEMENT_MOD = 1, /* row r is number r / hosts of host r % hosts */
+};
+
+#define EMBENG_EXCHANGE_TABLES_MAX 4096u
+#define EMBENG_EXCHANGE_FEATURES_MAX 4096u
+#define EMBENG_EXCHANGE_HOSTS_MAX 65536u
+
+/**
+ * struct embeng_exchange - head of the descriptor of UNIQUE, POOL and SUM
+ * @table_count: number of tables, from 1
+ * @table_stride: bytes from one &struct embeng_exchange_table to the next; they follow this head
+ * @feature_count: number of features, from 1
+ * @feature_stride: bytes from one &struct embeng_exchange_feature to the next; they follow the tables
+ * @flags: EMBENG_EXCHANGE_*; 0 for UNIQUE
+ * @hosts: UNIQUE: hosts over which the rows are spread, from 1. Otherwise 0
+ * @placement: UNIQUE: enum embeng_placement. Otherwise 0
+ * @reserved: 0
+ *
+ * The descriptor ends with the last feature. Strides are multiples of 8.
+ */
+struct embeng_exchange {
+	__u32 table_count;
+	__u32 table_stride;
+	__u32 feature_count;
+	__u32 feature_stride;
+	__u32 flags;
+	__u32 hosts;
+	__u32 placement;
+	__u32 reserved;
+};
+
+/**
+ * struct embeng_exchange_table - one table in an exchange of rows
+ * @row_count: UNIQUE: rows of the whole table, from 1. POOL and SUM: rows of the list
+ * @dim: columns, 1 to &embeng_caps.dim; 0 for UNIQUE
+ * @combiner: enum embeng_combiner; 0 for UNIQUE
+ * @out_of_range: enum embeng_out_of_range; POOL and SUM do not take CLAMP
+ * @reserved: 0
+ * @rows: UNIQUE: output, room for as many __u64 as there are distinct rows: the number that each has
+ *	at its host. Fails with COUNT and the field ROWS if the room is too small. POOL, and SUM
+ *	with the combiner MAX: rows [@row_count][@dim] f32. Otherwise not given
+ * @result: UNIQUE: output, __u64 [hosts], how many rows of the list are each host's. SUM: output, sums
+ *	[@row_count][@dim] f32. Not given for POOL
+ */
+struct embeng_exchange_table {
+	__u64 row_count;
+	__u32 dim;
+	__u8 combiner;
+	__u8 out_of_range;
+	__u16 reserved;
+	struct embeng_mem rows;
+	struct embeng_mem result;
+};
+
+/**
+ * struct embeng_exchange_feature - one feature in an exchange of rows
+ * @table: index of its table in this descriptor
+ * @max_sequence_length: as in &struct embeng_record_feature
+ * @form: enum embeng_form: CSR, DENSE or POOLED
+ * @id_width: bytes of an id or place, 4 or 8, signed
+ * @offset_width: bytes of a row offset, 4 or 8, signed; 0 for DENSE
+ * @reserved: 0
+ * @reserved1: 0
+ * @sample_count: number of samples, S
+ * @id_count: number of ids, N; equal to S for DENSE
+ * @offsets: row offsets [S + 1], as in a LOOKUP
+ * @ids: UNIQUE: ids [N]. POOL and SUM: places [N]
+ * @weights: POOL and SUM: weights [N] f32; not given means that each weight is 1. Not given for UNIQUE
+ * @data: UNIQUE: output, places [N] s32. POOL: output, activations f32, as in a LOOKUP. SUM: gradients
+ *	f32 of the same shape; if they are not given, all are zero
+ */
+struct embeng_exchange_feature {
+	__u32 table;
+	__u32 max_sequence_length;
+	__u8 form;
+	__u8 id_width;
+	__u8 offset_width;
+	__u8 reserved;
+	__u32 reserved1;
+	__u64 sample_count;
+	__u64 id_count;
+	struct embeng_mem offsets;
+	struct embeng_mem ids;
+	struct embeng_mem weights;
+	struct embeng_mem data;
 };
 
 /* -- FENCE --------------------------------------------------------------- */
@@ -1550,6 +1700,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
 #define EMBENG_CAP_SUMS (1u << 9)	 /* UPDATE takes sums of a row's gradients */
 #define EMBENG_CAP_STATS_NOW (1u << 10) /* STATS at whatever step the model is */
+#define EMBENG_CAP_EXCHANGE (1u << 11)	 /* UNIQUE, POOL, SUM, and LOOKUP of form ROWS */
 
 /**
  * EMBENG_CAP_TABLE - every capability, in words
@@ -1568,6 +1719,7 @@ struct embeng_record_name {
 	X(PARTITIONED, "partitioned", "partitioned CSR")       \
 	X(SUMS, "sums", "sums of gradients")                   \
 	X(STATS_NOW, "stats_now", "statistics at any step")    \
+	X(EXCHANGE, "exchange", "exchange of rows")            \
 	X(SIGNATURE_UNCHECKED, "", "firmware signature unchecked")
 
 /**
@@ -1693,6 +1845,13 @@ EMBENG_ASSERT(sizeof(struct embeng_partition_feature) == 112);
 EMBENG_ASSERT_AT(embeng_partition_feature, rows, 8);
 EMBENG_ASSERT_AT(embeng_partition_feature, offsets, 40);
 EMBENG_ASSERT(sizeof(struct embeng_partition_result) == 48);
+EMBENG_ASSERT(sizeof(struct embeng_exchange) == 32);
+EMBENG_ASSERT(sizeof(struct embeng_exchange_table) == 64);
+EMBENG_ASSERT_AT(embeng_exchange_table, rows, 16);
+EMBENG_ASSERT(sizeof(struct embeng_exchange_feature) == 128);
+EMBENG_ASSERT_AT(embeng_exchange_feature, sample_count, 16);
+EMBENG_ASSERT_AT(embeng_exchange_feature, offsets, 32);
+EMBENG_ASSERT_AT(embeng_exchange_feature, data, 104);
 EMBENG_ASSERT(sizeof(struct embeng_hot_row) == 16);
 EMBENG_ASSERT(sizeof(struct embeng_stats) == 112 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
 EMBENG_ASSERT_AT(embeng_stats, ids, 8);

@@ -81,22 +81,23 @@ struct command {
 	struct embeng_cmd cmd; /* the private copy */
 	struct queue *queue;
 	struct context *context;
-	struct command *next; /* in its queue, oldest first */
-	struct fault fault;   /* status 0 while all is well */
-	u32 index;	      /* free-running submission index */
-	u64 result;	      /* embeng_cqe.value on success */
-	u64 ids, rows;	      /* looked up, and updated */
-	u64 ready_ns;	      /* NOP: not before */
-	u64 accepted_ns;      /* when it was fetched */
-	u64 began_ns;	      /* when it was last taken up, to be accepted or to run */
-	u64 tag;	      /* its context's turn_tag() then */
-	u64 lent_ns;	      /* used for other contexts since then, between its pieces */
-	void *state;	      /* the model layer's; released by model_release() */
-	bool holds_model;     /* the model layer counts it as a user of the model */
-	bool cut;	      /* it was told to stop before its end; atomic */
-	bool finishes;	      /* at work on tables: only the end of its context stops it */
-	bool committed;	      /* checked and copied; may run when its turn comes */
-	bool lost_data;	      /* while it worked, tables did: the device asks for a reset */
+	struct command *next;  /* in its queue, oldest first */
+	struct fault fault;    /* status 0 while all is well */
+	u32 index;	       /* free-running submission index */
+	u64 result;	       /* embeng_cqe.value on success */
+	u64 ids, rows;	       /* looked up, and updated */
+	u64 ready_ns;	       /* NOP: not before */
+	u64 accepted_ns;       /* when it was fetched */
+	u64 began_ns;	       /* when it was last taken up, to be accepted or to run */
+	u64 tag;	       /* its context's turn_tag() then */
+	u64 lent_ns;	       /* used for other contexts since then, between its pieces */
+	void *state;	       /* the model layer's; released by model_release() */
+	struct model *brought; /* in place of the context's, while it runs; or NULL */
+	bool holds_model;      /* the model layer counts it as a user of the model */
+	bool cut;	       /* it was told to stop before its end; atomic */
+	bool finishes;	       /* at work on tables: only the end of its context stops it */
+	bool committed;	       /* checked and copied; may run when its turn comes */
+	bool lost_data;	       /* while it worked, tables did: the device asks for a reset */
 	struct used_parts
 		*used; /* memory that it used, where that is recorded; see memory/record.c */
 };
@@ -196,6 +197,9 @@ void model_destroy(struct context *context);
 /* Drops the memory that the context keeps for PARTITION; none runs. */
 void context_pcsr_free(struct context *context);
 
+/* Drops the memory that the context keeps for exchanges of rows; none runs. */
+void context_exchange_free(struct context *context);
+
 /*
  * workers_new() - spread the rows and floats of one command over the threads of a pool
  * @engine: its pool grows to as many threads; without one, it gets a pool of its own
@@ -247,9 +251,10 @@ struct context {
 	u32 number;
 	struct embeng_region *table; /* host memory, the driver writes it */
 	u32 region_count;
-	struct region *regions; /* as last mapped; [region_count] */
-	struct model *model;	/* the model layer's */
-	struct pcsr *pcsr;	/* memory of PARTITION, the one that runs */
+	struct region *regions;	   /* as last mapped; [region_count] */
+	struct model *model;	   /* the model layer's */
+	struct pcsr *pcsr;	   /* memory of PARTITION, the one that runs */
+	struct exchange *exchange; /* the same of UNIQUE, POOL and SUM */
 	u32 report_epoch;
 	u32 in_flight; /* commands accepted and not completed */
 	u32 accesses;  /* sum of users over its regions */

@@ -38,15 +38,19 @@ struct batch *batch_new(struct model *model)
 	return NULL;
 }
 
-void batch_free(struct batch *batch)
+void batch_release(struct batch *batch)
 {
-	if (!batch)
-		return;
 	for (u32 i = 0; i < batch->feature_count; i++)
 		feature_free(&batch->features[i]);
 	port_free(batch->tasks.data);
 	port_free(batch->features);
 	stacks_free(&batch->stacks);
+}
+
+void batch_free(struct batch *batch)
+{
+	if (batch)
+		batch_release(batch);
 	port_free(batch);
 }
 
@@ -105,10 +109,16 @@ static u16 read_lookup(struct command *command, struct batch *batch, struct stac
 	return status;
 }
 
-static u16 check_feature_form(const struct embeng_lookup_feature *g, u32 index, bool sequence,
-			      struct fault *fault)
+static u32 last_form(const struct engine *engine)
 {
-	bool dense = g->form == EMBENG_FORM_DENSE;
+	return engine->caps.features & EMBENG_CAP_EXCHANGE ? EMBENG_FORM_ROWS :
+							     EMBENG_FORM_PARTITIONED;
+}
+
+static u16 check_feature_form(const struct engine *engine, const struct embeng_lookup_feature *g,
+			      u32 index, bool sequence, struct fault *fault)
+{
+	bool dense = form_is_dense(g->form);
 	bool width = g->offset_width == 4 || g->offset_width == 8;
 
 	if (g->feature != index)
@@ -117,9 +127,9 @@ static u16 check_feature_form(const struct embeng_lookup_feature *g, u32 index, 
 	if (g->reserved)
 		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
 				 g->reserved, 0);
-	if (g->form > EMBENG_FORM_PARTITIONED || g->form == EMBENG_FORM_COO)
+	if (g->form > last_form(engine) || g->form == EMBENG_FORM_COO)
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, index, 0, g->form,
-				 EMBENG_FORM_PARTITIONED);
+				 last_form(engine));
 	if (g->form == EMBENG_FORM_PARTITIONED)
 		return stacks_check_feature(g, index, fault);
 	if (g->id_width != 4 && g->id_width != 8)
@@ -172,7 +182,7 @@ static u16 check_feature_counts(const struct model *model, struct batch_feature 
 	if (!status)
 		status = check_not_above(g->sample_count, U32_MAX / length, EMBENG_FIELD_SAMPLES,
 					 index, fault);
-	if (!status && g->form == EMBENG_FORM_DENSE && g->id_count != g->sample_count)
+	if (!status && form_is_dense(g->form) && g->id_count != g->sample_count)
 		status = fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, index, 0,
 				   g->id_count, g->sample_count);
 	f->outputs = g->sample_count * length;
@@ -210,7 +220,7 @@ static u16 check_feature_lengths(const struct model *model, const struct batch_f
 	u16 status = check_length(&g->ids, g->id_count, g->id_width, EMBENG_FIELD_IDS, index,
 				  fault);
 
-	if (!status && g->form != EMBENG_FORM_DENSE && g->form != EMBENG_FORM_PARTITIONED)
+	if (!status && !form_is_dense(g->form) && g->form != EMBENG_FORM_PARTITIONED)
 		status = check_length(&g->offsets, g->sample_count + 1, g->offset_width,
 				      EMBENG_FIELD_ROW_OFFSETS, index, fault);
 	if (!status && f->weighted)
@@ -231,15 +241,16 @@ static u16 check_feature_moves(const struct model *model, const struct batch_fea
 			   fault);
 }
 
+/* @writes: activations are asked for */
 static u16 accept_feature(struct command *command, struct batch_feature *f, u32 index, u64 *moved,
-			  bool training)
+			  bool training, bool writes)
 {
-	struct model *model = command->context->model;
+	struct model *model = command_model(command);
 	const struct embeng_record_table *table =
 		&model->tables[model->blob.features[index].table].record;
 	struct fault *fault = &command->fault;
-	bool writes = !(command->cmd.flags & EMBENG_CMD_IDS_ONLY);
-	u16 status = check_feature_form(&f->given, index, batch_sequence(model, index, f), fault);
+	u16 status = check_feature_form(model->engine, &f->given, index,
+					batch_sequence(model, index, f), fault);
 
 	f->weighted = mem_given(&f->given.weights);
 	f->narrow = batch_narrow(table);
@@ -262,14 +273,15 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 }
 
 /* Reports the first feature that has a mistake, even if a core finds a later one sooner. */
-static u16 accept_features(struct command *command, struct batch *batch, bool training)
+u16 batch_take(struct command *command, struct batch *batch, bool training)
 {
 	u16 status = 0, copied;
 	u64 moved = 0;
 	u32 good = 0;
 
 	while (good < batch->feature_count) {
-		status = accept_feature(command, &batch->features[good], good, &moved, training);
+		status = accept_feature(command, &batch->features[good], good, &moved, training,
+					!batch->ids_only);
 		if (status)
 			break;
 		good++;
@@ -280,8 +292,7 @@ static u16 accept_features(struct command *command, struct batch *batch, bool tr
 	return copied ? copied : status;
 }
 
-/* Occurrences of a step are numbered in 32 bits, those of all replicas together. */
-static u16 check_total(const struct model *model, const struct batch *batch, struct fault *fault)
+u16 batch_check_total(const struct model *model, const struct batch *batch, struct fault *fault)
 {
 	u64 total = 0, limit = U32_MAX / model->blob.engine.replicas, moved = 0;
 
@@ -321,11 +332,11 @@ u16 lookup_accept(struct command *command)
 
 	batch->ids_only = command->cmd.flags & EMBENG_CMD_IDS_ONLY;
 	if (!status)
-		status = accept_features(command, batch, training);
+		status = batch_take(command, batch, training);
 	if (!status)
 		status = stacks_accept(command, batch, stacks, training);
 	if (!status)
-		status = check_total(model, batch, &command->fault);
+		status = batch_check_total(model, batch, &command->fault);
 	if (!status && batch_cut(command, batch) && !command_is_cut(command))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
 				   EMBENG_NO_INDEX, 0, 0, 0);

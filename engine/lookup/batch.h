@@ -83,6 +83,12 @@ struct batch {
 	bool ids_only; /* no row is looked up before the step is applied */
 };
 
+/* Each sample has one id, and no offsets. */
+static inline bool form_is_dense(u32 form)
+{
+	return form == EMBENG_FORM_DENSE || form == EMBENG_FORM_ROWS;
+}
+
 /* Positions that each sample keeps in order, 0: its ids are combined. */
 static inline u64 batch_sequence(const struct model *model, u32 feature,
 				 const struct batch_feature *f)
@@ -160,13 +166,13 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS]);
 static inline bool batch_scaled(u32 combiner, u32 form, u64 length)
 {
 	return combiner != EMBENG_COMBINER_SUM && combiner != EMBENG_COMBINER_MAX &&
-	       form != EMBENG_FORM_DENSE && !length;
+	       !form_is_dense(form) && !length;
 }
 
 /* Columns of each output whose largest number has a holder; 0: sums have none, nor has one id. */
 static inline u32 batch_held(const struct embeng_record_table *table, u32 form, u64 length)
 {
-	if (table->combiner != EMBENG_COMBINER_MAX || form == EMBENG_FORM_DENSE || length)
+	if (table->combiner != EMBENG_COMBINER_MAX || form_is_dense(form) || length)
 		return 0;
 	return table->dim;
 }
@@ -177,8 +183,19 @@ int batch_fit(struct model *model, struct batch_feature *f, const struct batch_s
 /* The largest input that the model allows a feature, where it says. */
 struct batch_size batch_largest(const struct blob *blob, u32 feature, bool training);
 
+/*
+ * The model that a command's batch is of: the loaded one, or one that an exchange of rows brings with it
+ * (exchange/exchange.h).
+ */
+static inline struct model *command_model(const struct command *command)
+{
+	return command->brought ? command->brought : command->context->model;
+}
+
 struct batch *batch_new(struct model *model);
 void batch_free(struct batch *batch);
+/* The memory of a batch that is part of something else. */
+void batch_release(struct batch *batch);
 
 /* Memory for the largest batches that the model allows, where it says. */
 int batch_reserve(struct model *model, struct batch *batch, bool training);
@@ -198,6 +215,22 @@ static inline struct batch *batch_of(const struct command *command)
 		return command->state;
 	return model_part(command->context->model, command->cmd.step, q->replica)->batch;
 }
+
+/**
+ * batch_take() - check and copy what the features of a batch name
+ * @command: it brings or uses the model
+ * @batch: each feature has its descriptor; no activations are asked for if it has ids alone
+ * @training: keep what gradients will need
+ *
+ * Return: 0 or the status of the first feature that has a mistake, with command->fault.
+ */
+u16 batch_take(struct command *command, struct batch *batch, bool training);
+
+/* Occurrences of a step are numbered in 32 bits, those of all replicas together. 0 or a status. */
+u16 batch_check_total(const struct model *model, const struct batch *batch, struct fault *fault);
+
+/* The outputs of a batch, which is cut: 0 or a status with command->fault. */
+u16 lookup_outputs(struct command *command, const struct batch *batch);
 
 /* Phases of LOOKUP: accepting checks and copies all that it names into its batch. */
 u16 lookup_accept(struct command *command);

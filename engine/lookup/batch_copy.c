@@ -69,7 +69,7 @@ static void copy_feature_task(void *arg, u64 number, u32 worker)
 
 u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool training)
 {
-	const struct model *model = command->context->model;
+	const struct model *model = command_model(command);
 	struct copying copying = { command, model, batch, training, false };
 	u64 bytes = 0, ids = 0;
 

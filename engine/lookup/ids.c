@@ -304,7 +304,7 @@ static u16 copy_weights(struct command *command, u32 feature, struct batch_featu
 		return 0;
 	piece_copy(command, f->weights.data, in->weights, ids * 4);
 	COPIED();
-	if (model_checks_weights(command->context->model, feature))
+	if (model_checks_weights(command_model(command), feature))
 		return check_weights_finite(command, f->weights.data, ids, feature, fault);
 	return 0;
 }
@@ -314,7 +314,7 @@ static u16 copy_row_offsets(struct command *command, u32 feature, struct batch_f
 {
 	u64 samples = f->given.sample_count, ids = f->given.id_count;
 
-	if (f->given.form == EMBENG_FORM_DENSE) {
+	if (form_is_dense(f->given.form)) {
 		number_samples(command, offsets, samples);
 		return 0;
 	}
@@ -326,7 +326,7 @@ static u16 copy_row_offsets(struct command *command, u32 feature, struct batch_f
 static u16 copy_ids(struct command *command, u32 feature, struct batch_feature *f, u64 *offsets,
 		    const struct batch_input *in, bool *outside, struct fault *fault)
 {
-	const struct model *model = command->context->model;
+	const struct model *model = command_model(command);
 	const struct embeng_record_feature *record = &model->blob.features[feature];
 	const struct table *table = &model->tables[record->table];
 	u64 ids = f->given.id_count;
@@ -352,7 +352,7 @@ u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool trai
 	const struct table *table = &model->tables[record->table];
 	u64 length = batch_sequence(model, feature, f);
 
-	f->identity = f->given.form == EMBENG_FORM_DENSE && !length &&
+	f->identity = form_is_dense(f->given.form) && !length &&
 		      table->record.out_of_range != EMBENG_OUT_OF_RANGE_DROP;
 	if (need_all(model, &table->record, f, length, training))
 		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, feature, 0,
@@ -363,7 +363,7 @@ u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool trai
 u16 ids_copy(struct command *command, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, struct fault *fault)
 {
-	const struct model *model = command->context->model;
+	const struct model *model = command_model(command);
 	const struct table *table = &model->tables[model->blob.features[feature].table];
 	u64 length = batch_sequence(model, feature, f);
 	bool outside = false;

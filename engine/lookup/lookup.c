@@ -133,6 +133,34 @@ static struct kernel_bag_work work_of(const struct lookup *lookup, const struct 
 	};
 }
 
+/*
+ * Rows with their bits: a sum with +0 would take the sign of a -0. Quantized rows have no -0.
+ * Return: whether an output is not finite.
+ */
+static bool copy_gathered_rows(const struct kernel_bag_work *work, const struct batch_task *task)
+{
+	bool finite = true;
+
+	for (u64 s = task->first; s < task->last; s++) {
+		u64 at = work->bag[s], row = KERNEL_ROW_ZERO;
+		float *out = work->out + s * work->out_stride;
+
+		if (at < work->bag[s + 1])
+			row = work->narrow ? work->narrow[at] : work->rows[at];
+		if (row == KERNEL_ROW_ZERO)
+			memset(out, 0, 4ull * work->dim);
+		else
+			memcpy(out, work->table + row * work->stride, 4ull * work->dim);
+		finite &= f32_row_finite((const u32 *)out, work->dim);
+	}
+	return !finite;
+}
+
+static bool gathers_rows(const struct batch_feature *f, const struct kernel_bag_work *work)
+{
+	return f->given.form == EMBENG_FORM_ROWS && !work->quantization;
+}
+
 static void lookup_task(void *arg, u64 number, u32 worker)
 {
 	const struct lookup *lookup = arg;
@@ -146,7 +174,8 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	work.stream = streams_output(lookup, task->feature, work.dim);
 	if (f->largest && lookup_trains(lookup->command))
 		work.holders = f->holders.data;
-	if (sum_bags(lookup, &work, task))
+	if (gathers_rows(f, &work) ? copy_gathered_rows(&work, task) :
+				     sum_bags(lookup, &work, task))
 		count_nonfinite_outputs(lookup, task);
 }
 
@@ -179,7 +208,7 @@ static bool has_largest(const struct batch *batch)
 bool lookup_holders(struct command *command, const struct batch *batch)
 {
 	struct lookup lookup = { .command = command,
-				 .model = command->context->model,
+				 .model = command_model(command),
 				 .batch = batch };
 
 	if (!has_largest(batch))
@@ -224,35 +253,42 @@ static void swap_whole(struct command *command)
 	command->finishes = false;
 }
 
+u16 lookup_outputs(struct command *command, const struct batch *batch)
+{
+	struct model *model = command_model(command);
+	struct lookup lookup = {
+		.command = command, .model = model, .batch = batch, .out = model->gradients
+	};
+	u16 status = get_lookup_outputs(command, &lookup);
+
+	if (!status &&
+	    !workers_run_rows(command, lookup_task, &lookup, batch->task_count, batch->bytes))
+		status = abort_command(command);
+	region_put_all(command->context, lookup.out, batch->feature_count);
+	if (!status)
+		reg_count(model->engine, EMBENG_REG_COUNT_BYTES_WRITTEN, lookup.bytes);
+	return status;
+}
+
 u16 lookup_run(struct command *command)
 {
 	struct model *model = command->context->model;
 	const struct batch *batch = batch_of(command);
-	struct lookup lookup = {
-		.command = command, .model = model, .batch = batch, .out = model->gradients
-	};
-	struct engine *engine = model->engine;
-	bool stale;
+	bool stale = lookup_trains(command) && stale_hides(model, command->cmd.step);
 	u16 status;
 
 	/* All that the update needs was copied when it was accepted. */
 	if (command->cmd.flags & EMBENG_CMD_IDS_ONLY)
 		return 0;
-	status = get_lookup_outputs(command, &lookup);
-	stale = !status && lookup_trains(command) && stale_hides(model, command->cmd.step);
 	if (stale)
 		swap_whole(command);
-	if (!status &&
-	    !workers_run_rows(command, lookup_task, &lookup, batch->task_count, batch->bytes))
-		status = abort_command(command);
+	status = lookup_outputs(command, batch);
 	if (stale)
 		swap_whole(command);
-	region_put_all(command->context, lookup.out, batch->feature_count);
 	if (status)
 		return status;
-	reg_count(engine, EMBENG_REG_COUNT_BATCHES, 1);
-	reg_count(engine, EMBENG_REG_COUNT_IDS, batch->occurrences);
+	reg_count(model->engine, EMBENG_REG_COUNT_BATCHES, 1);
+	reg_count(model->engine, EMBENG_REG_COUNT_IDS, batch->occurrences);
 	command->ids = batch->occurrences;
-	reg_count(engine, EMBENG_REG_COUNT_BYTES_WRITTEN, lookup.bytes);
 	return 0;
 }

@@ -85,7 +85,7 @@ void scales_run(struct command *command, const struct kernel_scale_work *work, u
 /* A single unweighted row is its own sum, mean and sqrtn: then nothing is scaled. */
 void scales_make(struct command *command, u32 feature, struct batch_feature *f, bool training)
 {
-	const struct model *model = command->context->model;
+	const struct model *model = command_model(command);
 	struct kernel_scale_work work = {
 		.combiner = model->tables[model->blob.features[feature].table].record.combiner,
 	};
@@ -141,7 +141,7 @@ static int add_task(struct model *model, struct batch *batch, u64 *room, u32 fea
 
 int batch_cut(struct command *command, struct batch *batch)
 {
-	struct model *model = command->context->model;
+	struct model *model = command_model(command);
 	u64 room = batch->tasks.bytes / sizeof(struct batch_task);
 
 	batch->task_count = batch->occurrences = batch->bytes = 0;

@@ -8,6 +8,7 @@
  * model comes or goes, and are counted so that an unload waits for them. model_accept() and
  * model_run() are called without engine->lock, all others with it.
  */
+#include "../exchange/exchange.h"
 #include "../partition/partition.h"
 #include "../step/step.h"
 #include "../update/update.h"
@@ -21,6 +22,13 @@
 		.bytes = rows_touched, \
 		.run = rows_run, \
 		.release = rows_release, \
+	}
+#define EXCHANGE_VERB(run_) \
+	{ \
+		.admits_itself = true, \
+		.accept = exchange_accept, \
+		.run = run_, \
+		.release = exchange_release, \
 	}
 #define STATE_VERB \
 	{ \
@@ -111,6 +119,9 @@ static const struct verb verbs[] = {
 	[EMBENG_OP_SNAPSHOT_END] = {
 		.run = snapshot_end_run,
 	},
+	[EMBENG_OP_UNIQUE] = EXCHANGE_VERB(unique_run),
+	[EMBENG_OP_POOL] = EXCHANGE_VERB(pool_run),
+	[EMBENG_OP_SUM] = EXCHANGE_VERB(sum_run),
 };
 
 /* Opcodes are only appended, so the table ends too early if one was forgotten. */

@@ -75,6 +75,7 @@ bool context_reap(struct context *c)
 		return false;
 	model_destroy(c);
 	context_pcsr_free(c);
+	context_exchange_free(c);
 	region_table_unmap(c);
 	e->contexts[c->number] = NULL;
 	e->context_count--;

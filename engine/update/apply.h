@@ -4,6 +4,8 @@
 
 #include "../kernels/kernels.h"
 
+struct batch_feature;
+struct command;
 struct lane;
 struct model;
 struct table;
@@ -31,6 +33,9 @@ u64 apply_scratch_bytes(u32 dim);
 
 /* apply_rows.c: update the touched rows, and the others when the optimizer is not lazy. */
 void apply_rows(struct apply *apply);
+
+/* Where the gradient of each occurrence is, made here; NULL: it has the same number. */
+const u32 *gradient_rows(struct command *command, const struct batch_feature *f);
 
 /**
  * apply_table() - one table in one step, its statistics too

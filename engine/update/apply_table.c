@@ -47,8 +47,7 @@ static bool told_by_gradient(struct model *model, u64 number, u32 table)
 	return outputs <= U32_MAX;
 }
 
-/* Where the gradient of each occurrence is, made here; NULL: it has the same number. */
-static const u32 *gradient_rows(struct command *command, const struct batch_feature *f)
+const u32 *gradient_rows(struct command *command, const struct batch_feature *f)
 {
 	const u64 *bag = f->bag.data;
 	u32 *outputs_of = f->outputs_of.data;

@@ -55,10 +55,10 @@ static bool has_non_finite(struct model *model, const struct view *view)
 }
 
 /* A program that changed the gradient meanwhile gets the element that is there now. */
-static u16 refuse_gradient(struct command *command, const struct view *view, u32 replica,
+static u16 refuse_gradient(const struct model *model, const struct view *view, u32 replica,
 			   u32 feature)
 {
-	const struct model *model = command->context->model;
+	struct command *command = model->command;
 	u64 count = view->length / sizeof(float), at = 0, end;
 	struct port_fpu fpu;
 
@@ -77,6 +77,13 @@ static u16 refuse_gradient(struct command *command, const struct view *view, u32
 		at = 0;
 	return fault_set(&command->fault, EMBENG_STATUS_GRADIENT, EMBENG_FIELD_GRADIENTS, feature,
 			 at, ((const u32 *)view->data)[at], replica);
+}
+
+u16 finite_require(struct model *model, const struct view *view, u32 feature)
+{
+	if (has_non_finite(model, view))
+		return refuse_gradient(model, view, 0, feature);
+	return command_is_cut(model->command) ? abort_command(model->command) : 0;
 }
 
 u16 finite_check(struct command *command, u64 number)
@@ -98,7 +105,7 @@ u16 finite_check(struct command *command, u64 number)
 		    !has_non_finite(model, view))
 			continue;
 		if (refused)
-			status = refuse_gradient(command, view, replica, feature);
+			status = refuse_gradient(model, view, replica, feature);
 		else
 			model->tables[model->blob.features[feature].table].suspect = true;
 	}

@@ -17,6 +17,16 @@
 u16 finite_check(struct command *command, u64 number);
 
 /**
+ * finite_require() - look at the gradients of one feature, of which all must be finite
+ * @model: its command runs
+ * @view: they are mapped in it
+ * @feature: named where one is not finite
+ *
+ * Return: 0 or a status with the fault of the command.
+ */
+u16 finite_require(struct model *model, const struct view *view, u32 feature);
+
+/**
  * finite_rows() - update a task's rows one by one, and count those that such a gradient reaches
  * @apply: the update of a suspect table
  * @first: the first group of the task

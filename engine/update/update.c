@@ -110,7 +110,7 @@ static u16 check_sums(const struct table *table, const struct batch_feature *f, 
 {
 	u32 flags = table->record.flags & (EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_BY_FREQUENCY);
 
-	if (f->given.form != EMBENG_FORM_DENSE)
+	if (!form_is_dense(f->given.form))
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_GRADIENTS, index, 0,
 				 f->given.form, EMBENG_FORM_DENSE);
 	if (table->kernel != U32_MAX && flags != EMBENG_TABLE_ACCUMULATE)

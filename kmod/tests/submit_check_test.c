@@ -31,6 +31,9 @@ static const struct {
 	{ EMBENG_OP_SNAPSHOT, false, false, false, true },
 	{ EMBENG_OP_SNAPSHOT_READ, false, false, false, true },
 	{ EMBENG_OP_SNAPSHOT_END, false, false, false, true },
+	{ EMBENG_OP_UNIQUE, false, false, false, true },
+	{ EMBENG_OP_POOL, false, false, false, true },
+	{ EMBENG_OP_SUM, false, false, false, true },
 };
 
 static void each_command_has_its_queues(struct kunit *test)

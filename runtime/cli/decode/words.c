@@ -47,7 +47,7 @@ WORDS(word_wait, [EMBENG_WAIT_NOTHING] = "nothing", [EMBENG_WAIT_LOOKUP] = "a LO
       [EMBENG_WAIT_SPACE] = "room in its completion ring")
 WORDS(word_form, [EMBENG_FORM_CSR] = "CSR", [EMBENG_FORM_DENSE] = "DENSE",
       [EMBENG_FORM_POOLED] = "POOLED", [EMBENG_FORM_COO] = "COO",
-      [EMBENG_FORM_PARTITIONED] = "PARTITIONED")
+      [EMBENG_FORM_PARTITIONED] = "PARTITIONED", [EMBENG_FORM_ROWS] = "ROWS")
 WORDS(word_combiner, [EMBENG_COMBINER_SUM] = "sum", [EMBENG_COMBINER_MEAN] = "mean",
       [EMBENG_COMBINER_SQRTN] = "sqrtn", [EMBENG_COMBINER_MAX] = "max")
 WORDS(word_out_of_range, [EMBENG_OUT_OF_RANGE_ERROR] = "error",

@@ -67,9 +67,13 @@ START_TEST(test_every_rule_of_a_batch)
 	refused(d, l,
 		(struct expected){EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 0, 1, 0});
 	NEW().feature->form = 3;
-	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 4});
-	NEW().feature->form = 5;
+	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 5});
+	NEW().feature->form = 6;
+	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 6, 5});
+	NEW().feature->form = EMBENG_FORM_ROWS;
+	d->engine.caps.features &= ~EMBENG_CAP_EXCHANGE;
 	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 5, 4});
+	d->engine.caps.features |= EMBENG_CAP_EXCHANGE;
 	NEW().feature->activation_stride = 6;
 	refused(d, l, (struct expected){EMBENG_STATUS_STRIDE, EMBENG_FIELD_ACTIVATIONS, 0, 6, 4});
 	NEW().feature->activation_stride = 2;

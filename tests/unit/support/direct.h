@@ -43,7 +43,8 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 	d->engine.kernels = kernel_select(variant);
 	*caps = (struct embeng_caps){
 		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION |
-			    EMBENG_CAP_PARTITIONED | EMBENG_CAP_SUMS | EMBENG_CAP_STATS_NOW,
+			    EMBENG_CAP_PARTITIONED | EMBENG_CAP_SUMS | EMBENG_CAP_STATS_NOW |
+			    EMBENG_CAP_EXCHANGE,
 		.cores = cores,
 		.table_memory = 1ull << 44,
 		.dim = 4096,
@@ -82,6 +83,7 @@ static inline void direct_free(struct direct *d)
 {
 	model_destroy(&d->context);
 	context_pcsr_free(&d->context);
+	context_exchange_free(&d->context);
 	ck_assert_uint_eq(d->engine.table_memory_used, 0);
 	workers_free(d->engine.workers);
 	port_mutex_free(d->engine.lock);
