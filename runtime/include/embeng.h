@@ -37,12 +37,13 @@
  * embeng/schedule.h (learning rates by the step), embeng/plan.h (memory),
  * embeng/checkpoint.h (save, restore, inspect), embeng/stream.h (the same through functions
  * of the program) and embeng/serving.h (lookups without an engine). Programs that need more
- * include these, each by itself: embeng/shard.h (tables over hosts), embeng/partition.h
- * (batches as SparseCores take them), embeng/stacking.h (tables as SparseCores hold them),
- * embeng/preprocess.h (batches for such tables), embeng/tpu.h (models as the protobuf of TPU
- * embeddings), embeng/classic.h (the first interface of the family), embeng/keras.h (the
- * Keras layer's rules), embeng/profile.h (how often rows are asked for), embeng/group.h
- * (groups of hosts, which exchange bytes), embeng/hosts.h (what tables on several hosts cost).
+ * include these, each by itself: embeng/shard.h (tables over hosts), embeng/spread.h (batches
+ * of such tables), embeng/partition.h (batches as SparseCores take them), embeng/stacking.h
+ * (tables as SparseCores hold them), embeng/preprocess.h (batches for such tables),
+ * embeng/tpu.h (models as the protobuf of TPU embeddings), embeng/classic.h (the first
+ * interface of the family), embeng/keras.h (the Keras layer's rules), embeng/profile.h (how
+ * often rows are asked for), embeng/group.h (groups of hosts, which exchange bytes),
+ * embeng/hosts.h (what tables on several hosts cost).
  *
  * Unstable until its first release: symbols are versioned from then on.
  */
@@ -715,8 +716,9 @@ struct embeng_rate {
  * @sums: not 0: the gradients are sums of each row's gradients in this replica, made where its samples
  *	are, for tables that are spread over hosts. The batch names each row once, in order of no
  *	matter, with embeng_batch_dense(). The rows get the bits that the gradients themselves would
- *	have given, signs of zeros too. Tables must accumulate gradients and not scale by frequency.
- *	Sums are not looked at for numbers that are not finite: whoever makes them does that
+ *	have given, signs of zeros too (embeng/spread.h makes such sums). Tables must accumulate
+ *	gradients and not scale by frequency. Sums are not looked at for numbers that are not finite:
+ *	whoever makes them does that
  */
 struct embeng_gradients {
 	size_t size;

@@ -15,7 +15,8 @@ enum input_form { INPUT_NONE, INPUT_DENSE, INPUT_CSR, INPUT_PARTITIONED };
 /* One feature's input. Only the address of its memory is still missing for the engine. */
 struct input {
 	enum input_form form;
-	bool pooled; /* the rows of each sample are combined */
+	bool pooled;  /* the rows of each sample are combined */
+	bool gathers; /* dense: the activations have the bits of the rows */
 	enum embeng_id_type type;
 	const void *ids; /* the caller's memory, or the batch's own */
 	size_t id_count;

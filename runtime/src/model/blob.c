@@ -59,7 +59,7 @@ uint8_t model_combiner(enum embeng_combiner_name name)
 	return EMBENG_COMBINER_MAX;
 }
 
-static uint8_t policy_of(enum embeng_policy policy)
+uint8_t model_policy(enum embeng_policy policy)
 {
 	switch (policy) {
 	case EMBENG_POLICY_ERROR:
@@ -170,7 +170,7 @@ static void put_table(struct sink *sink, const struct table *t)
 		.rows = (uint64_t)t->rows,
 		.dim = (uint32_t)t->dim,
 		.combiner = model_combiner(t->combiner),
-		.out_of_range = policy_of(t->policy),
+		.out_of_range = model_policy(t->policy),
 	};
 
 	put_optimizer(&r, t);

@@ -96,6 +96,7 @@ uint64_t model_whole_row_bytes(const struct table *table);
 
 /* blob.c: the engine's number of a combiner, and the words of all. */
 uint8_t model_combiner(enum embeng_combiner_name name);
+uint8_t model_policy(enum embeng_policy policy);
 extern const char *const model_combiner_words[EMBENG_MAX + 1];
 
 #endif

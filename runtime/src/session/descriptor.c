@@ -40,13 +40,12 @@ static size_t list_arrays(struct slot *slot, const struct embeng_batch *b,
 	return ARRAYS * b->count + STACK_ARRAYS * (size_t)stacks->stacks;
 }
 
-/* Finds the arrays that lie in buffers, and pins the buffers. */
-static int pin_in_place(struct embeng *e, struct slot *slot, size_t count)
+int arrays_pin(struct embeng *e, struct array *arrays, size_t count, struct pins *pins)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		struct array *a = &slot->arrays[i];
+		struct array *a = &arrays[i];
 		struct buffer *buffer;
 
 		if (!a->data)
@@ -54,7 +53,7 @@ static int pin_in_place(struct embeng *e, struct slot *slot, size_t count)
 		buffer = buffers_find(&e->buffers, a->data, a->count * a->width, a->width, &a->mem);
 		a->in_place = buffer != NULL;
 		if (buffer)
-			ret = pin(&slot->input_pins, buffer);
+			ret = pin(pins, buffer);
 	}
 	return ret;
 }
@@ -93,7 +92,7 @@ static uint8_t form_of_input(const struct input *in)
 {
 	switch (in->form) {
 	case INPUT_DENSE:
-		return EMBENG_FORM_DENSE;
+		return in->gathers ? EMBENG_FORM_ROWS : EMBENG_FORM_DENSE;
 	case INPUT_PARTITIONED:
 		return EMBENG_FORM_PARTITIONED;
 	default:
@@ -217,7 +216,7 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 	int ret = layout_outputs(e->model, slot->resolved, slot->at, slot->elements, &slot->bytes);
 
 	ret = ret ? ret : check_command_bytes(e, slot, b);
-	ret = ret ? ret : pin_in_place(e, slot, count);
+	ret = ret ? ret : arrays_pin(e, slot->arrays, count, &slot->input_pins);
 	ret = ret || !slot->outputs ? ret : outputs_place(e, slot, b);
 	if (ret)
 		return ret;

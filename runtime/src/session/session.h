@@ -197,6 +197,8 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 		    struct embeng_mem *descriptor);
 /* Copies @bytes and counts them. */
 void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes);
+/* descriptor.c, e->lock held: finds the arrays that lie in buffers, and pins the buffers. 0, or -ENOMEM. */
+int arrays_pin(struct embeng *e, struct array *arrays, size_t count, struct pins *pins);
 
 /*
  * outputs.c: checks the caller's outputs of an embeng_lookup(), and finds those that lie in buffers;

@@ -38,7 +38,7 @@ static int check_sums_feature(const struct embeng *e, const struct slot *slot, s
 
 	memcpy(&given, slot->input.data + sizeof(struct embeng_lookup) + f * sizeof(given),
 	       sizeof(given));
-	if (given.form != EMBENG_FORM_DENSE)
+	if (given.form != EMBENG_FORM_DENSE && given.form != EMBENG_FORM_ROWS)
 		return fail(-EINVAL,
 			    "step %" PRIu64 ": feature %s: a sum belongs to one row, so the batch "
 			    "names rows with embeng_batch_dense(), one in each sample",

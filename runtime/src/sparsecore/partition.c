@@ -104,27 +104,6 @@ static int check_input_weights(const struct partitioning *p)
 	return 0;
 }
 
-static int find_in_place(struct partitioning *p)
-{
-	struct embeng *e = p->e;
-	int ret = 0;
-
-	pthread_mutex_lock(&e->lock);
-	for (size_t i = 0; !ret && i < p->array_count; i++) {
-		struct array *a = &p->arrays[i];
-		struct buffer *buffer = NULL;
-
-		if (a->data)
-			buffer = buffers_find(&e->buffers, a->data, a->count * a->width, a->width,
-					      &a->mem);
-		a->in_place = buffer != NULL;
-		if (buffer)
-			ret = pin(&p->pins, buffer);
-	}
-	pthread_mutex_unlock(&e->lock);
-	return ret;
-}
-
 /* The items' arrays have one length, though some may be in place and some copied. */
 static int make_partition_room(struct partitioning *p)
 {
@@ -317,7 +296,9 @@ static int partition_locked(struct partitioning *p)
 		return ret;
 	list_outputs(p);
 	list_inputs(p);
-	ret = find_in_place(p);
+	pthread_mutex_lock(&p->e->lock);
+	ret = arrays_pin(p->e, p->arrays, p->array_count, &p->pins);
+	pthread_mutex_unlock(&p->e->lock);
 	ret = ret ? ret : make_partition_room(p);
 	if (!ret) {
 		write_partition_head(p);
