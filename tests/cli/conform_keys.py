@@ -51,6 +51,8 @@ KEYS = {
     "steps[].partition.expect": "row_pointers items dropped_ids max_ids max_unique_ids "
                                 "required_buffer minibatches padding",
     "steps[].partition.expect.padding": "id gain",
+    "steps[].spread": "hosts sharding features! gradients expect! atol rtol",
+    "steps[].spread.expect": "rows activations sums",
     "steps[].enqueue.features.*": "dense shape sparse ragged weights",
     "steps[].enqueue.features.*.sparse": "indices! values! shape!",
     "steps[].enqueue.features.*.ragged": "rows values row_splits",
@@ -225,6 +227,8 @@ FALSE = {
                              "nonfinite_gradient_rows"],
     "steps[].stacking.expect[]": None, "steps[].partition.expect": None,
     "steps[].partition.expect.padding": ["id", "gain"],
+    "steps[].spread.expect.rows": None, "steps[].spread.expect.activations": None,
+    "steps[].spread.expect.sums": None,
 }
 
 
@@ -302,7 +306,7 @@ class Heard(unittest.TestCase):
         wrong = []
         for verb in ("enqueue", "dequeue", "apply_gradients", "expect_table", "lookup", "save",
                      "restore", "reopen", "expect_config", "expect_stats", "stacking",
-                     "partition", "freeze", "update", "discard",
+                     "partition", "spread", "freeze", "update", "discard",
                      "expect_gradients"):
             vector = next(v for v in (copy.deepcopy(VECTORS[n]) for n in sorted(VECTORS))
                           if any(verb in step and "error" not in step for step in v["steps"]))

@@ -105,6 +105,12 @@ class Engine:
             for key in lookup.counts:
                 lookup.feature.table.count(key)
 
+    def inference_lookups(self, features):
+        """A batch that is looked up by itself, after all steps that are complete."""
+        lookups = self._lookups(features, False)
+        self._drain()
+        return lookups
+
     def enqueue(self, features, replica=0, training=True):
         rep = self._replica(replica)
         lookups = self._lookups(features, training)
@@ -151,6 +157,9 @@ class Engine:
             else:
                 flat[name] = flatten(g, shape, f"feature {name}")
         return flat
+
+    def flat_gradients(self, batch, gradients):
+        return self._gradients(batch, gradients)
 
     def _rates(self, step, rates):
         names = self.model.dynamic_rates()

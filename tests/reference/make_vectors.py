@@ -44,6 +44,7 @@ import vecs_rowwise
 import vecs_serving
 import vecs_settings
 import vecs_shapes
+import vecs_spread
 import vecs_stacking
 import vecs_steps
 import vecs_train
@@ -54,7 +55,7 @@ SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_
            vecs_settings, vecs_proto, vecs_rowwise, vecs_policies, vecs_serving, vecs_partition,
            vecs_quantization, vecs_stacking, vecs_hosts, vecs_config,
            vecs_keys, vecs_finite, vecs_frozen, vecs_looks, vecs_free, vecs_gradients, vecs_max,
-           vecs_dynamic, vecs_adding)
+           vecs_dynamic, vecs_adding, vecs_spread)
 OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto, vecs_rowwise)
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -11,6 +11,7 @@ from referror import RefError
 from refimport import imported
 from refpartition import partition
 from refserving import serve
+from refspread import spread
 from refstacking import stacking
 
 WIDTH = 100
@@ -190,6 +191,17 @@ class Vector:
         for key, value in (out or {}).items():
             if only is None or key in only:
                 body["expect"][key] = rounded(value) if key == "items" else value
+
+    def spread(self, features, gradients=None, error=None, tolerance=None, **options):
+        """Rows by host, activations and sums of a batch, as hosts exchange them."""
+        body = {**options, "features": features, "expect": {}}
+        if gradients:
+            body["gradients"] = gradients
+        out = self._step("spread", body, lambda: spread(self.engine, features, gradients or {},
+                                                        **options), error)
+        for key, value in (out or {}).items():
+            body["expect"][key] = value if key == "rows" else rounded(value)
+        body.update(tolerance or {})
 
     def stacking(self, error=None, **options):
         body = {**options, "expect": []}

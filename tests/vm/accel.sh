@@ -170,6 +170,7 @@ for path in mapped validated; do
 	program $path unit/test_add_tables
 	program $path unit/test_bags
 	program $path unit/test_split_tables
+	program $path unit/test_spread
 done
 
 results soft "$folder/soft.lines"

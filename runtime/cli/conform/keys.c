@@ -259,6 +259,24 @@ static const struct key partition_keys[] = {
 	{0},
 };
 
+static const struct key spread_expect_keys[] = {
+	{"rows", TYPE_MAP_NESTED, OPTIONAL, NULL},
+	{"activations", TYPE_MAP_NESTED, OPTIONAL, NULL},
+	{"sums", TYPE_MAP_NESTED, OPTIONAL, NULL},
+	{0},
+};
+
+static const struct key spread_keys[] = {
+	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},
+	{"sharding", TYPE_TEXT, OPTIONAL, NULL},
+	{"features", TYPE_INPUT, REQUIRED, NULL},
+	{"gradients", TYPE_MAP_NESTED, OPTIONAL, NULL},
+	{"expect", TYPE_OBJECT, REQUIRED, spread_expect_keys},
+	{"atol", TYPE_NUMBER, OPTIONAL, NULL},
+	{"rtol", TYPE_NUMBER, OPTIONAL, NULL},
+	{0},
+};
+
 const struct key step_verbs[] = {
 	{"enqueue", TYPE_OBJECT, OPTIONAL, enqueue_keys},
 	{"dequeue", TYPE_OBJECT, OPTIONAL, dequeue_keys},
@@ -277,5 +295,6 @@ const struct key step_verbs[] = {
 	{"freeze", TYPE_OBJECT, OPTIONAL, freeze_keys},
 	{"stacking", TYPE_OBJECT, OPTIONAL, stacking_keys},
 	{"partition", TYPE_OBJECT, OPTIONAL, partition_keys},
+	{"spread", TYPE_OBJECT, OPTIONAL, spread_keys},
 	{0},
 };

@@ -14,7 +14,7 @@
 
 static const char *const present[] = {
 	"options", "policies",	"slots",    "hosts",	    "checkpoint",
-	"serving", "partition", "stacking", "quantization",
+	"serving", "partition", "stacking", "quantization", "spread",
 };
 
 static const struct {
@@ -22,6 +22,7 @@ static const struct {
 } verb_needs[] = {
 	{"lookup", "serving"},	     {"save", "checkpoint"},   {"restore", "checkpoint"},
 	{"expect_config", "config"}, {"stacking", "stacking"}, {"partition", "partition"},
+	{"spread", "spread"},
 };
 
 /* A library may be built without protobufs; it says so before it looks at what it is given. */

@@ -108,6 +108,7 @@ int gradients_made(struct run *r, struct embeng_batch *b, const struct json *bod
 int step_apply_gradients(struct run *r, const struct json *body);
 int step_lookup(struct run *r, const struct json *body);
 int step_partition(struct run *r, const struct json *body);
+int step_spread(struct run *r, const struct json *body);
 int step_stacking(struct run *r, const struct json *body);
 int step_expect_config(struct run *r, const struct json *body);
 int step_save(struct run *r, const struct json *body);

@@ -299,6 +299,7 @@ static const struct {
 	{"expect_stats", step_expect_stats},
 	{"freeze", step_freeze},
 	{"partition", step_partition},
+	{"spread", step_spread},
 	{"stacking", step_stacking},
 	{"expect_config", step_expect_config},
 	{"save", step_save},

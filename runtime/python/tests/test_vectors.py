@@ -26,8 +26,8 @@ from embeng import Feature, Quantization, Ragged, Sparse, Table
 FOLDER = Path(__file__).resolve().parents[3] / "tests" / "vectors"
 
 # Verbs that the package has no function for: they are of the interfaces for serving without an
-# engine, for SparseCores, and for the protobuf of TPU embeddings.
-NO_VERBS = {"lookup", "partition", "stacking", "expect_config"}
+# engine, for SparseCores, for tables over hosts, and for the protobuf of TPU embeddings.
+NO_VERBS = {"lookup", "partition", "spread", "stacking", "expect_config"}
 
 # Vectors without such verbs that still cannot be said in Python, and why.
 NOT_IN_PYTHON: dict[str, str] = {
