@@ -46,7 +46,7 @@ odd()
 
 # -- good files --
 
-for format in recording blob lookup update rows partition ring registers devcoredump trace; do
+for format in recording blob lookup update rows partition exchange ring registers devcoredump trace; do
 	expect "$format" 0 decode "good/$format"
 	says out "$format: nothing is odd" '^Nothing is odd\.$'
 	expect "$format as JSON" 0 decode "good/$format" --json
@@ -152,6 +152,10 @@ patch lookup 84 4 0
 odd 'a key that nobody has' lookup 'byte 80' 'ids has a key of generation 0'
 patch partition 16 4 3
 odd 'cores that do not divide' partition 'byte 16' '3 cores of the device do not divide 4'
+patch exchange 16 4 6
+odd 'an unknown flag of an exchange' exchange 'byte 16' 'the flags 0x6 are unknown'
+patch exchange 104 1 4
+odd 'a form that no exchange has' exchange 'byte 104' 'the form 4 is none of an exchange'
 
 # -- a ring --
 

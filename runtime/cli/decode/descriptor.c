@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads descriptors of commands, as they lie in a program's memory: those of LOOKUP, UPDATE, the
- * commands on rows, and PARTITION. A descriptor has no magic. It is known by its length, which its
+ * commands on rows, PARTITION, and the exchanges of rows. A descriptor has no magic. It is known by its length, which its
  * counts and strides must give exactly; others are read when --as names them.
  *
  * The engine checks a descriptor against the model and the regions of its context, which a file does
@@ -122,9 +122,11 @@ static void check_csr(struct sheet *s, uint64_t at, const struct embeng_lookup_f
 	if (v->weights.generation)
 		check_array_length(s, AT(lookup_feature, weights), "weights", &v->weights,
 				   v->id_count, 4);
-	if (v->form == EMBENG_FORM_DENSE && v->id_count != v->sample_count)
+	if ((v->form == EMBENG_FORM_DENSE || v->form == EMBENG_FORM_ROWS) &&
+	    v->id_count != v->sample_count)
 		sheet_odd(s, AT(lookup_feature, id_count),
-			  "a DENSE feature has %llu ids and %llu samples, which must be equal",
+			  "a feature of one id for each sample has %llu ids and %llu samples, "
+			  "which must be equal",
 			  (unsigned long long)v->id_count, (unsigned long long)v->sample_count);
 	if (v->form != EMBENG_FORM_CSR && v->form != EMBENG_FORM_POOLED)
 		return;
@@ -442,4 +444,98 @@ void partition_read(struct sheet *s, const struct bytes *b)
 	if (v.flags & ~(EMBENG_PARTITION_MINIBATCHING | EMBENG_PARTITION_DROPPING))
 		sheet_odd(s, AT(partition, flags), "the flags %#x are unknown", v.flags);
 	show_array(s, b, sizeof(v), v.feature_count, v.feature_stride, show_partition_feature);
+}
+
+/* -- UNIQUE, POOL, SUM --------------------------------------------------- */
+
+static uint64_t exchange_bytes(const struct embeng_exchange *h)
+{
+	return sizeof(*h) + (uint64_t)h->table_count * h->table_stride +
+	       (uint64_t)h->feature_count * h->feature_stride;
+}
+
+bool exchange_is(const struct bytes *b)
+{
+	struct embeng_exchange h;
+
+	if (b->size < sizeof(h))
+		return false;
+	memcpy(&h, b->data, sizeof(h));
+	return h.table_count && h.feature_count && h.placement <= EMBENG_PLACEMENT_MOD &&
+	       stride_ok(h.table_stride, sizeof(struct embeng_exchange_table)) &&
+	       stride_ok(h.feature_stride, sizeof(struct embeng_exchange_feature)) &&
+	       exchange_bytes(&h) == b->size;
+}
+
+static void show_exchange_table(struct sheet *s, const struct bytes *b, uint64_t at, uint32_t i)
+{
+	struct embeng_exchange_table v;
+
+	sheet_part(s, at, "table %u", i);
+	if (copy_whole(s, b, at, &v, sizeof(v)))
+		check_zero(s, AT(exchange_table, reserved), "reserved", v.reserved);
+	N(exchange_table, row_count, NULL);
+	N(exchange_table, dim, NULL);
+	N(exchange_table, combiner, word_combiner(v.combiner));
+	N(exchange_table, out_of_range, word_out_of_range(v.out_of_range));
+	M(exchange_table, rows);
+	M(exchange_table, result);
+}
+
+static void show_exchange_feature(struct sheet *s, const struct bytes *b, uint64_t at, uint32_t i)
+{
+	struct embeng_exchange_feature v;
+	bool whole;
+
+	sheet_part(s, at, "feature %u", i);
+	whole = copy_whole(s, b, at, &v, sizeof(v));
+	N(exchange_feature, table, NULL);
+	N(exchange_feature, max_sequence_length, NULL);
+	N(exchange_feature, form, word_form(v.form));
+	N(exchange_feature, id_width, "bytes");
+	N(exchange_feature, offset_width, "bytes");
+	N(exchange_feature, sample_count, NULL);
+	N(exchange_feature, id_count, NULL);
+	M(exchange_feature, offsets);
+	M(exchange_feature, ids);
+	M(exchange_feature, weights);
+	M(exchange_feature, data);
+	if (!whole)
+		return;
+	if (v.form > EMBENG_FORM_POOLED)
+		sheet_odd(s, AT(exchange_feature, form), "the form %u is none of an exchange",
+			  v.form);
+	check_zero(s, AT(exchange_feature, reserved), "reserved", v.reserved | v.reserved1);
+	check_array_length(s, AT(exchange_feature, ids), "ids", &v.ids, v.id_count, v.id_width);
+	if (v.weights.generation)
+		check_array_length(s, AT(exchange_feature, weights), "weights", &v.weights,
+				   v.id_count, 4);
+	if (v.form != EMBENG_FORM_DENSE)
+		check_array_length(s, AT(exchange_feature, offsets), "offsets", &v.offsets,
+				   v.sample_count + 1, v.offset_width);
+}
+
+/* Only UNIQUE has hosts; nothing tells POOL from SUM. */
+void exchange_read(struct sheet *s, const struct bytes *b)
+{
+	struct embeng_exchange v;
+	uint64_t at = 0;
+
+	sheet_part(s, 0, "header");
+	copy_whole(s, b, 0, &v, sizeof(v));
+	N(exchange, table_count, NULL);
+	N(exchange, table_stride, "bytes");
+	N(exchange, feature_count, NULL);
+	N(exchange, feature_stride, "bytes");
+	X(exchange, flags);
+	N(exchange, hosts, NULL);
+	N(exchange, placement, v.placement == EMBENG_PLACEMENT_MOD ? "MOD" : "DIV");
+	sheet_verdict(s, "The descriptor of a %s; tables: %u, features: %u.",
+		      v.hosts ? "UNIQUE" : "POOL or a SUM", v.table_count, v.feature_count);
+	if (v.flags & ~EMBENG_EXCHANGE_NON_FINITE)
+		sheet_odd(s, AT(exchange, flags), "the flags %#x are unknown", v.flags);
+	check_zero(s, AT(exchange, reserved), "reserved", v.reserved);
+	check_size(s, b, exchange_bytes(&v));
+	at = show_array(s, b, sizeof(v), v.table_count, v.table_stride, show_exchange_table);
+	show_array(s, b, at, v.feature_count, v.feature_stride, show_exchange_feature);
 }

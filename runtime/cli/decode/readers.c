@@ -20,6 +20,7 @@ const struct reader readers[] = {
 	{"lookup", "the descriptor of a LOOKUP", lookup_is, lookup_read},
 	{"update", "the descriptor of an UPDATE", update_is, update_read},
 	{"partition", "the descriptor of a PARTITION", partition_is, partition_read},
+	{"exchange", "the descriptor of a UNIQUE, POOL or SUM", exchange_is, exchange_read},
 	{"ring", "captured ring memory of a queue", ring_is, ring_read},
 };
 

@@ -66,6 +66,8 @@ bool rows_is(const struct bytes *b);
 void rows_read(struct sheet *s, const struct bytes *b);
 bool partition_is(const struct bytes *b);
 void partition_read(struct sheet *s, const struct bytes *b);
+bool exchange_is(const struct bytes *b);
+void exchange_read(struct sheet *s, const struct bytes *b);
 
 /* Reads a number of a file at any alignment. */
 static inline uint64_t bytes_number(const unsigned char *at, size_t width)

@@ -148,6 +148,30 @@ static inline void decode_make_partition(struct decode_file *f)
 	decode_put(f, &feature, sizeof(feature));
 }
 
+static inline void decode_make_exchange(struct decode_file *f)
+{
+	struct embeng_exchange h = {.table_count = 1,
+				    .table_stride = sizeof(struct embeng_exchange_table),
+				    .feature_count = 1,
+				    .feature_stride = sizeof(struct embeng_exchange_feature),
+				    .hosts = 4,
+				    .placement = EMBENG_PLACEMENT_MOD};
+	struct embeng_exchange_table table = {
+		.row_count = 400, .rows = decode_mem(0, 64), .result = decode_mem(64, 32)};
+	struct embeng_exchange_feature feature = {.form = EMBENG_FORM_CSR,
+						  .id_width = 4,
+						  .offset_width = 8,
+						  .sample_count = 3,
+						  .id_count = 8,
+						  .offsets = decode_mem(128, 32),
+						  .ids = decode_mem(256, 32),
+						  .data = decode_mem(512, 32)};
+
+	decode_put(f, &h, sizeof(h));
+	decode_put(f, &table, sizeof(table));
+	decode_put(f, &feature, sizeof(feature));
+}
+
 /* A queue of 4 commands and 8 completions: three were submitted, two taken, and one is complete. */
 static inline void decode_make_ring(struct decode_file *f)
 {
@@ -318,11 +342,17 @@ static const struct {
 	const char *format;
 	void (*make)(struct decode_file *f);
 } decode_makers[] = {
-	{"blob", decode_make_blob},	      {"lookup", decode_make_lookup},
-	{"update", decode_make_update},	      {"rows", decode_make_rows},
-	{"partition", decode_make_partition}, {"ring", decode_make_ring},
-	{"registers", decode_make_registers}, {"devcoredump", decode_make_devcoredump},
-	{"trace", decode_make_trace},	      {"recording", decode_make_recording},
+	{"blob", decode_make_blob},
+	{"lookup", decode_make_lookup},
+	{"update", decode_make_update},
+	{"rows", decode_make_rows},
+	{"partition", decode_make_partition},
+	{"exchange", decode_make_exchange},
+	{"ring", decode_make_ring},
+	{"registers", decode_make_registers},
+	{"devcoredump", decode_make_devcoredump},
+	{"trace", decode_make_trace},
+	{"recording", decode_make_recording},
 };
 
 #define DECODE_MAKERS (sizeof(decode_makers) / sizeof(decode_makers[0]))
