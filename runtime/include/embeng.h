@@ -93,6 +93,11 @@ struct embeng;
  *	a tune file, or "processor's caches"
  * @tune_problem: why the first tune file that was found is ignored, "" if it is not
  * @command_bytes: most bytes of rows that one batch may read and write, 0: no limit
+ * @first_replica: in embeng_info(): the first replica that this process feeds; 0 without a group of hosts
+ * @replica_count: how many it feeds; all of the model's without a group, and none on a host of a group that
+ *	has more hosts than the model has replicas
+ * @host: number of this host in its group, from 0; 0 without a group
+ * @hosts: hosts of the group; 1 without one
  */
 struct embeng_device_info {
 	size_t size;
@@ -112,6 +117,7 @@ struct embeng_device_info {
 	char fetch_source[256];
 	char tune_problem[512];
 	uint64_t command_bytes;
+	uint32_t first_replica, replica_count, host, hosts;
 };
 
 /**

@@ -238,6 +238,39 @@ EMBENG_API int embeng_group_end(struct embeng_group *g, uint32_t channel,
 EMBENG_API int embeng_group_exchange(struct embeng_group *g, const struct embeng_exchange *x,
 				     struct embeng_bytes *received, struct embeng_error *error);
 
+struct embeng;
+struct embeng_model;
+
+/**
+ * embeng_open_group() - open a model whose tables are spread over the hosts of a group
+ * @device: this host's device, as for embeng_open(), without the prefix of a group
+ * @model: the whole model, the same on all hosts. Copied
+ * @group: joined by all hosts. It stays the program's, which makes no exchange of its own in it before the
+ *	handle is closed, and closes it afterwards
+ * @out: the handle
+ * @error: NULL, or where the sentence goes
+ *
+ * embeng_open() does the same with "mpi:" before the device's name, and opens and closes the group itself.
+ * Each host makes the same calls. Host h of H has the replicas from h * R / H on, as embeng_info()
+ * tells, feeds these alone, and may have none. Tables, and columns of large ones, are dealt to the hosts.
+ * All numbers are those of one process with R replicas, to the bit.
+ *
+ * In a step, embeng_enqueue() of the last replica of a host waits until the batches of all hosts are
+ * there. A batch that one host refuses makes it fail on all, with that host's sentence; no host takes the
+ * step, and batches of it that other calls enqueued are withdrawn. Inference, rows, statistics,
+ * checkpoints and all else that touches tables are collective: every host makes the call, in the same order.
+ * Calls that are impossible over hosts return -ENOTSUP.
+ *
+ * When a host fails, every call that waits returns what embeng_group_end() says, or the next call
+ * does; all later ones return -ESHUTDOWN with the first cause. embeng_close() on a host without replicas
+ * waits until the others have left.
+ *
+ * Return: 0, as embeng_open(), as embeng_group_end().
+ */
+EMBENG_API int embeng_open_group(const char *device, const struct embeng_model *model,
+				 struct embeng_group *group, struct embeng **out,
+				 struct embeng_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -89,6 +89,10 @@ static const struct setting device_settings[] = {
 	SETTING(embeng_device_info, fetch_source, CHARS),
 	SETTING(embeng_device_info, tune_problem, CHARS),
 	SETTING(embeng_device_info, command_bytes, U64),
+	SETTING(embeng_device_info, first_replica, U32),
+	SETTING(embeng_device_info, replica_count, U32),
+	SETTING(embeng_device_info, host, U32),
+	SETTING(embeng_device_info, hosts, U32),
 	{0},
 };
 

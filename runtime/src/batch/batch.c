@@ -15,7 +15,7 @@
 
 static int batch_arguments(struct embeng *e, enum embeng_mode mode, uint32_t replica)
 {
-	int ret = session_check_replica(e, replica, "embeng_batch_new");
+	int ret = session_check_feeder(e, replica, mode, "embeng_batch_new");
 
 	if (!ret && mode != EMBENG_TRAIN && mode != EMBENG_INFERENCE)
 		ret = fail(-EINVAL, "mode %d is neither EMBENG_TRAIN nor EMBENG_INFERENCE",

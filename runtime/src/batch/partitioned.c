@@ -225,7 +225,7 @@ static int check_partitioned(struct embeng_batch *b, const struct embeng_stackin
 
 	if (!b)
 		return fail(-EINVAL, WHAT ": no batch");
-	ret = session_check(b->e, WHAT);
+	ret = session_check_alone(b->e, WHAT);
 	ret = ret ? ret : check_stacking(WHAT, b->e, stacking);
 	ret = ret ? ret : batch_grow(b, true);
 	if (ret)

@@ -299,7 +299,7 @@ static int check_restore_report(const struct embeng_restore_report *report)
 
 static int prepare_restore(struct restore *r, const struct embeng_restore_options *options)
 {
-	int ret = session_check(r->e, "embeng_restore");
+	int ret = session_check_alone(r->e, "embeng_restore");
 
 	if (!ret && options)
 		ret = config_take(&r->options, options, sizeof(r->options),

@@ -183,7 +183,7 @@ static const struct save_source stream_source = ENGINE_SOURCE("embeng_save_strea
 
 static int prepare_save(struct save *s, const struct embeng_save_options *options)
 {
-	int ret = session_check(s->e, s->source->what);
+	int ret = session_check_alone(s->e, s->source->what);
 
 	if (!ret && options)
 		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");

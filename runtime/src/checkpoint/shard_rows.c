@@ -34,7 +34,7 @@ static int move_shard_rows(struct embeng *e, const char *what, bool write, int t
 {
 	struct embeng_shard_rows rows;
 	const struct table *t;
-	int ret = session_check(e, what);
+	int ret = session_check_alone(e, what);
 
 	ret = ret ? ret : find_shard_table(what, e->model, table, &t);
 	ret = ret ? ret : shard_range(what, shard, t->name, t->rows, first, count, &rows);
@@ -172,7 +172,7 @@ int embeng_shard_initialize(struct embeng *e, int table, const char *slot, emben
 {
 	const char *what = "embeng_shard_initialize";
 	struct initialize i = {.e = e, .fn = fn, .arg = arg};
-	int array, ret = session_check(e, what);
+	int array, ret = session_check_alone(e, what);
 
 	if (!ret && !fn)
 		ret = fail(-EINVAL, "%s: an initializer must be given", what);

@@ -20,6 +20,7 @@
 #include "host/tune_file.h"
 
 #define CORES_MAX 64
+#define DEADLINE_MOST (7 * 24 * 3600)
 
 #ifdef EMBENG_HAVE_ACCEL
 #define NAMES_THERE_ARE \
@@ -216,6 +217,62 @@ static int parse_text(const char *text, const char *from, struct name *out)
 	return fail(-ENODEV, "%s: \"%s\" is not known; " NAMES_THERE_ARE, from, text);
 }
 
+/* Takes "deadline=30" out of the options, whatever kind of device they are for. */
+static int take_deadline(char *text, const char *from, struct name *out)
+{
+	static const char option[] = "deadline=";
+	char *at = strstr(text, option), *value, *end;
+	uint64_t seconds;
+
+	while (at && at != text && !strchr(":,", at[-1]))
+		at = strstr(at + 1, option);
+	if (!at)
+		return 0;
+	value = at + strlen(option);
+	end = value + strcspn(value, ",");
+	if (number_read(value, (size_t)(end - value), 10, &seconds) || !seconds ||
+	    seconds > DEADLINE_MOST)
+		return fail(-EINVAL,
+			    "%s: deadline=%.*s must be whole seconds, 1 to %d, that an exchange "
+			    "between the hosts may take",
+			    from, (int)(end - value), value, DEADLINE_MOST);
+	out->deadline = (uint32_t)seconds;
+	/* The separator before it goes too, unless options follow that need it. */
+	if (*end)
+		memmove(at, end + 1, strlen(end + 1) + 1);
+	else
+		at[at == text ? 0 : -1] = 0;
+	return 0;
+}
+
+/* @text: behind the prefix of a group */
+static int parse_grouped(const char *text, const char *from, struct name *out)
+{
+	char *copy = strdup(text);
+	int ret;
+
+	if (!copy)
+		return fail(-ENOMEM, "%s: there is no memory for the name of a device", from);
+	ret = take_deadline(copy, from, out);
+	ret = ret ? ret : parse_text(copy, from, out);
+	free(copy);
+	return ret;
+}
+
+static int parse_any(const char *text, const char *from, struct name *out)
+{
+	static const char *const groups[] = {"mpi", "openmpi", "mpich"};
+	const size_t length = text ? strcspn(text, ":") : 0;
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		if (length != strlen(groups[i]) || strncmp(text, groups[i], length))
+			continue;
+		strcpy(out->group, groups[i]);
+		return parse_grouped(text + length + (text[length] == ':'), from, out);
+	}
+	return parse_text(text, from, out);
+}
+
 static const char *read_environment(const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -241,8 +298,8 @@ int name_take_prefetch(struct name *name)
 static int parse_name(const char *text, struct name *out)
 {
 	*out = (struct name){.kind = NAME_ANY, .fetch_source = "device name"};
-	return text ? parse_text(text, "device name", out)
-		    : parse_text(read_environment("EMBENG_DEVICE"), "EMBENG_DEVICE", out);
+	return text ? parse_any(text, "device name", out)
+		    : parse_any(read_environment("EMBENG_DEVICE"), "EMBENG_DEVICE", out);
 }
 
 /* The environment stands in for what neither name nor options say. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parsing names of devices: "soft:cores=4,memory=1G,variant=portable", "/dev/accel/accel0",
- * "pci:0000:01:00.0,path=validated".
+ * "pci:0000:01:00.0,path=validated", and the same behind "mpi:" for each host of a group.
  */
 #ifndef EMBENG_NAME_H
 #define EMBENG_NAME_H
@@ -35,6 +35,8 @@ struct name {
 	const char *fetch_source; /* where fetch_rows or fetch_default are from, a constant */
 	char where[64];		  /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
+	char group[16];	   /* "mpi", "openmpi" or "mpich": a handle over all hosts; "": this one */
+	uint32_t deadline; /* seconds that the group's exchanges may take; 0: its default */
 };
 
 /*

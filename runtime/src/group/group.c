@@ -335,3 +335,21 @@ int embeng_group_exchange(struct embeng_group *g, const struct embeng_exchange *
 
 	return ret ? ret : embeng_group_end(g, x->channel, received, error);
 }
+
+bool group_is_dead(struct embeng_group *g)
+{
+	bool dead;
+
+	pthread_mutex_lock(&g->lock);
+	dead = g->dead;
+	pthread_mutex_unlock(&g->lock);
+	return dead;
+}
+
+void group_give_up(struct embeng_group *g, int code, const char *text)
+{
+	pthread_mutex_lock(&g->lock);
+	if (!g->dead)
+		group_die(g, code, text);
+	pthread_mutex_unlock(&g->lock);
+}

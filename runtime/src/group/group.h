@@ -169,4 +169,11 @@ int judge_states(const struct embeng_group *g, const struct wire_state *const *s
 /* service.c */
 void *service_run(void *group);
 
+/*
+ * group.c, for a handle over all hosts: whether the group has failed; and its end, for a failure that all
+ * hosts have found alike, so that none need be told. Exchanges in flight end with it.
+ */
+bool group_is_dead(struct embeng_group *g);
+void group_give_up(struct embeng_group *g, int code, const char *text);
+
 #endif

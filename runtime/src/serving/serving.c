@@ -200,7 +200,7 @@ int embeng_serving_live(struct embeng *e, const struct embeng_model *features,
 			struct embeng_serving **out, struct embeng_error *error)
 {
 	struct embeng_serving *s = NULL;
-	int ret = session_check(e, "embeng_serving_live");
+	int ret = session_check_alone(e, "embeng_serving_live");
 
 	if (!ret && !out)
 		ret = fail(-EINVAL, "embeng_serving_live: out must be given");

@@ -126,7 +126,7 @@ static int give_tables(struct embeng *e, const struct embeng_model *model, struc
 int embeng_add_tables(struct embeng *e, const struct embeng_model *model)
 {
 	struct addition a = {0};
-	int ret = session_check(e, WHAT);
+	int ret = session_check_alone(e, WHAT);
 
 	if (ret)
 		return ret;

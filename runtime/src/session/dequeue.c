@@ -11,7 +11,7 @@
 #include "session.h"
 #include "wait.h"
 
-static void make_views(struct embeng *e, struct slot *slot)
+void slot_make_views(struct embeng *e, struct slot *slot)
 {
 	const struct embeng_model *m = e->model;
 
@@ -46,31 +46,42 @@ static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline de
 		return ret;
 	slot->state = SLOT_VIEW;
 	slot->viewer = pthread_self();
-	make_views(e, slot);
+	slot_make_views(e, slot);
 	*out = slot;
 	return 0;
+}
+
+int session_check_activations(const struct embeng_activations *activations)
+{
+	if (activations && activations->size >= sizeof(*activations))
+		return 0;
+	return fail(-EINVAL, "embeng_dequeue: activations must be given, with their size");
+}
+
+void session_show(const struct slot *slot, struct embeng_activations *activations)
+{
+	activations->replica = slot->replica;
+	activations->mode = slot->mode;
+	activations->step = slot->step;
+	activations->count = slot->e->model->feature_count;
+	activations->features = slot->views;
+	activations->token = (void *)slot;
 }
 
 static int dequeue_slot(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
 			struct embeng_activations *activations)
 {
 	struct slot *slot = NULL;
-	int ret;
+	int ret = session_check_activations(activations);
 
-	if (!activations || activations->size < sizeof(*activations))
-		return fail(-EINVAL, "embeng_dequeue: activations must be given, with their size");
+	if (ret)
+		return ret;
 	pthread_mutex_lock(&e->lock);
 	ret = dequeue_locked(e, replica, deadline, fence, &slot);
 	pthread_mutex_unlock(&e->lock);
-	if (ret)
-		return ret;
-	activations->replica = replica;
-	activations->mode = slot->mode;
-	activations->step = slot->step;
-	activations->count = e->model->feature_count;
-	activations->features = slot->views;
-	activations->token = slot;
-	return 0;
+	if (!ret)
+		session_show(slot, activations);
+	return ret;
 }
 
 int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
@@ -78,14 +89,18 @@ int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 {
 	int ret = session_check_replica(e, replica, "embeng_dequeue");
 
-	return ret ? ret : dequeue_slot(e, replica, deadline_in(timeout_ns), NULL, activations);
+	if (ret)
+		return ret;
+	return e->calls ? e->calls->dequeue(e, replica, timeout_ns, activations)
+			: dequeue_slot(e, replica, deadline_in(timeout_ns), NULL, activations);
 }
 
 int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 			 struct embeng_activations *activations, int *fence)
 {
-	int ret = session_check_replica(e, replica, "embeng_dequeue_fence");
+	int ret = session_check_alone(e, "embeng_dequeue_fence");
 
+	ret = ret ? ret : session_check_replica(e, replica, "embeng_dequeue_fence");
 	if (!ret && !fence)
 		ret = fail(-EINVAL, "embeng_dequeue_fence: no place for the descriptor given");
 	return ret ? ret : dequeue_slot(e, replica, deadline_in(timeout_ns), fence, activations);
@@ -107,7 +122,7 @@ static struct slot *serving_view(struct embeng *e, const struct embeng_activatio
 /* A view that came with a fence may be given back while the engine still writes it. */
 static int end_view(struct embeng *e, struct slot *slot)
 {
-	int ret = session_await(e, slot, deadline_never());
+	int ret = e->calls ? 0 : session_await(e, slot, deadline_never());
 
 	if (ret)
 		return ret;

@@ -139,7 +139,7 @@ static int64_t length_of_sample(const struct input *in, size_t sample, int64_t m
 }
 
 /* Ids per sample of sequence features, for the views. */
-static int note_lengths(struct embeng *e, struct slot *slot, const struct embeng_batch *b)
+int slot_note_lengths(struct embeng *e, struct slot *slot, const struct embeng_batch *b)
 {
 	for (size_t f = 0; f < b->count; f++) {
 		int64_t most = e->model->features[f].max_sequence_length;
@@ -173,7 +173,7 @@ static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng
 	if (!ret && !slot->ids_only)
 		ret = region_grow(e, &slot->activations, slot->bytes);
 	if (!ret && !slot->ids_only && !slot->outputs)
-		ret = note_lengths(e, slot, b);
+		ret = slot_note_lengths(e, slot, b);
 	if (ret)
 		return ret;
 	make_copies(e, slot, count);

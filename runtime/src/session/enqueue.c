@@ -28,7 +28,8 @@ static struct slot *find_free(struct embeng *e, const struct embeng_batch *b)
 	struct replica *r = &e->replicas[b->replica];
 	struct slot *slots = b->mode == EMBENG_TRAIN ? r->training : r->serving;
 
-	session_reap(e);
+	if (!e->calls)
+		session_reap(e);
 	for (uint32_t i = 0; i < e->slot_count; i++)
 		if (slots[i].state == SLOT_FREE)
 			return &slots[i];
@@ -54,7 +55,7 @@ struct slot *slot_take(struct embeng *e, const struct embeng_batch *b)
 	return slot;
 }
 
-static bool step_has_room(struct embeng *e, void *arg)
+bool slot_has_room(struct embeng *e, void *arg)
 {
 	const struct slot *slot = arg;
 
@@ -63,17 +64,21 @@ static bool step_has_room(struct embeng *e, void *arg)
 	return embeng_steps_have_room(&steps, slot->step);
 }
 
-int slot_await_room(struct embeng *e, struct slot *slot, struct deadline deadline)
+int slot_say_room(struct embeng *e, const struct slot *slot, int ret)
 {
 	char missing[128];
-	int ret = wait_until(e, step_has_room, slot, deadline);
 
-	if (!wait_is_over(ret))
-		return ret;
 	missing_part(e, missing, sizeof(missing));
 	return fail(ret,
 		    "step %" PRIu64 " of replica %u is more than %u steps ahead; missing is %s%s",
 		    slot->step, slot->replica, e->depth, missing, wait_advice(ret));
+}
+
+int slot_await_room(struct embeng *e, struct slot *slot, struct deadline deadline)
+{
+	int ret = wait_until(e, slot_has_room, slot, deadline);
+
+	return wait_is_over(ret) ? slot_say_room(e, slot, ret) : ret;
 }
 
 /* A submitted LOOKUP counts as one that has read the tables (uapi/embeng_steps.h). */
@@ -112,8 +117,7 @@ static bool is_accepted(struct embeng *e, void *arg)
 	return request->accepted || request->done;
 }
 
-/* The first accepted batch fixes what was open, if the model wants that. */
-static void fix_outputs(struct embeng *e, const struct slot *slot)
+void session_fix_outputs(struct embeng *e, const struct slot *slot)
 {
 	if (!e->model->engine.fixed_shapes)
 		return;
@@ -209,7 +213,7 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 	if (ret)
 		return ret;
 	slot->order = ++r->order;
-	fix_outputs(e, slot);
+	session_fix_outputs(e, slot);
 	e->counters.lookups++;
 	return 0;
 }
@@ -223,7 +227,7 @@ int session_check_batch(const struct embeng *e, struct embeng_batch *b, const ch
 	if (!b || b->e != e)
 		return fail(-EINVAL, "%s: %s", call,
 			    b ? "the batch was made for another handle" : "no batch given");
-	ret = session_check_replica(e, b->replica, call);
+	ret = session_check_feeder(e, b->replica, b->mode, call);
 	ret = ret ? ret : batch_grow(b, true);
 	return ret || b->mode != EMBENG_TRAIN ? ret : check_trains(e->model);
 }
@@ -234,6 +238,8 @@ int embeng_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns)
 
 	if (ret)
 		return ret;
+	if (e->calls)
+		return e->calls->enqueue(e, b, timeout_ns);
 	pthread_mutex_lock(&e->lock);
 	ret = enqueue_locked(e, b, deadline_in(timeout_ns));
 	pthread_mutex_unlock(&e->lock);

@@ -32,7 +32,7 @@ static int run_freeze(struct embeng *e, void *arg, uint64_t after)
 static int send_freeze(struct embeng *e, int table, enum embeng_freeze action,
 		       struct freeze_call *call)
 {
-	int ret = session_check(e, call->what);
+	int ret = session_check_alone(e, call->what);
 
 	if (ret)
 		return ret;

@@ -189,6 +189,8 @@ int embeng_flush(struct embeng *e, int64_t timeout_ns)
 
 	if (ret)
 		return ret;
+	if (e->calls)
+		return e->calls->flush(e, timeout_ns);
 	pthread_mutex_lock(&e->lock);
 	if (e->wants_fd)
 		e->device->ops->fd_clear(e->device);

@@ -254,7 +254,7 @@ static int check_norms(const struct embeng *e, struct embeng_batch *const *batch
 		       const struct embeng_gradients *const *gradients, size_t count,
 		       const struct embeng_gradient_norms *norms)
 {
-	int ret = session_check(e, CALL);
+	int ret = session_check_alone(e, CALL);
 
 	if (ret)
 		return ret;

@@ -34,8 +34,8 @@ int gradients_check_given(const struct embeng *e, const char *what, const uint64
 	return 0;
 }
 
-static int check_step_features(const struct embeng *e, const struct slot *slot,
-			       const struct embeng_gradients *g)
+int gradients_check_step(const struct embeng *e, const struct slot *slot,
+			 const struct embeng_gradients *g)
 {
 	char what[32];
 
@@ -43,7 +43,7 @@ static int check_step_features(const struct embeng *e, const struct slot *slot,
 	return gradients_check_given(e, what, slot->elements, g);
 }
 
-static int take_multiplier(struct slot *slot, const struct embeng_gradients *g)
+int gradients_take_multiplier(struct slot *slot, const struct embeng_gradients *g)
 {
 	slot->multiplier = bits(g->multiplier != 0 || g->has_multiplier ? g->multiplier : 1.0f);
 	if (isfinite(g->multiplier))
@@ -120,7 +120,7 @@ static int place_gradient(struct embeng *e, struct slot *slot, size_t f, const f
 	return fenced ? 0 : gradients_check(e, slot, f, from);
 }
 
-static void say_null(struct embeng *e, size_t f)
+void gradients_say_null(struct embeng *e, size_t f)
 {
 	bool said;
 
@@ -169,7 +169,7 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 		if (from)
 			ret = place_gradient(e, slot, f, from, fenced, &feature.gradients);
 		else if (!session_leaves_alone(e, f))
-			say_null(e, f);
+			gradients_say_null(e, f);
 		if (ret)
 			return ret;
 		memcpy(to + sizeof(head) + f * sizeof(feature), &feature, sizeof(feature));
@@ -271,9 +271,9 @@ static int fill_update(struct embeng *e, struct slot *slot, const struct embeng_
 
 int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
-	int ret = check_step_features(e, slot, g);
+	int ret = gradients_check_step(e, slot, g);
 
-	ret = ret ? ret : take_multiplier(slot, g);
+	ret = ret ? ret : gradients_take_multiplier(slot, g);
 	ret = ret ? ret : sums_take(e, slot, g);
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
@@ -355,6 +355,8 @@ int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, i
 	ret = session_check_replica(e, g->replica, "embeng_apply_gradients");
 	if (ret)
 		return ret;
+	if (e->calls)
+		return e->calls->apply(e, g);
 	slot = find_dequeued(e, g->replica);
 	if (!slot)
 		return -EPROTO;
@@ -379,6 +381,8 @@ float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int feature)
 		return NULL;
 	}
 	slot = find_dequeued(e, replica);
+	if (slot && e->calls)
+		return e->calls->gradient_buffer(e, slot, (size_t)feature);
 	if (!slot || need_gradients(e, slot, NULL))
 		return NULL;
 	return (float *)own_gradient(e, slot, (size_t)feature);

@@ -86,6 +86,8 @@ int embeng_lookup(struct embeng *e, struct embeng_batch *b, const struct embeng_
 	if (count != e->model->feature_count || (count && !outputs))
 		return fail(-EINVAL, "embeng_lookup: outputs of %zu features, the model has %zu",
 			    outputs ? count : 0, e->model->feature_count);
+	if (e->calls)
+		return e->calls->lookup(e, b, outputs, timeout_ns);
 	pthread_mutex_lock(&e->lock);
 	ret = lookup_locked(e, b, outputs, deadline_in(timeout_ns));
 	pthread_mutex_unlock(&e->lock);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "../../../engine/kernels/kernels.h"
-#include "base/check.h"
 #include "device/name.h"
+#include "embeng/group.h"
 #include "session.h"
 #include "wait.h"
 
@@ -34,11 +34,12 @@ void give_error(struct embeng_error *error)
 		embeng_last_error(error);
 }
 
-static void destroy_handle(struct embeng *e)
+void session_destroy(struct embeng *e)
 {
 	if (e->device) {
 		session_stop(e);
-		e->device->ops->close(e->device);
+		if (!e->calls)
+			e->device->ops->close(e->device);
 	}
 	if (tracer_close(e->tracer))
 		log_say(&e->log, EMBENG_LOG_WARNING,
@@ -80,7 +81,7 @@ static int start_handle(struct embeng *e, const struct origin *from,
 	e->model = model_copy(model);
 	if (!e->model)
 		return fail(-ENOMEM, "no memory for the model");
-	e->replica_count = e->model->engine.replicas;
+	e->replica_count = e->local_replicas = e->model->engine.replicas;
 	e->shared = !from->options;
 	ret = open_origin(e, from);
 	ret = ret ? ret : tracer_open(e->device->info.name, &e->tracer);
@@ -88,14 +89,14 @@ static int start_handle(struct embeng *e, const struct origin *from,
 	return ret ? ret : session_load(e, e->shared);
 }
 
-static int new_handle(const struct origin *from, const struct embeng_model *model,
-		      struct embeng **out)
+struct embeng *session_new(void)
 {
 	struct embeng *e = calloc(1, sizeof(*e));
-	int ret;
 
-	if (!e)
-		return fail(-ENOMEM, "no memory for a handle");
+	if (!e) {
+		fail(-ENOMEM, "no memory for a handle");
+		return NULL;
+	}
 	e->fork = fork_generation();
 	e->kernels = kernel_select(NULL);
 	pthread_mutex_init(&e->lock, NULL);
@@ -103,45 +104,33 @@ static int new_handle(const struct origin *from, const struct embeng_model *mode
 	pthread_mutex_init(&e->rows, NULL);
 	pthread_mutex_init(&e->grid, NULL);
 	log_init(&e->log);
-	ret = start_handle(e, from, model);
+	return e;
+}
+
+static int new_handle(const struct origin *from, const struct embeng_model *model,
+		      struct embeng **out)
+{
+	struct embeng *e = session_new();
+	int ret = e ? start_handle(e, from, model) : -ENOMEM;
+
+	if (!e)
+		return ret;
 	if (ret)
-		destroy_handle(e);
+		session_destroy(e);
 	else
 		*out = e;
 	return ret;
 }
 
-static int check_open(const struct embeng_open_options *options, const struct embeng_model *model,
-		      struct embeng **out)
+int session_open(const struct embeng_open_options *options, const struct embeng_model *model,
+		 struct embeng **out)
 {
-	if (!model || !out)
-		return fail(-EINVAL, "embeng_open: model and out must be given");
+	const struct origin from = {.options = options};
+
 	if ((unsigned int)options->log_level > EMBENG_LOG_DEBUG)
 		return fail(-ERANGE, "embeng_open_with: log_level %u must be 0 to %d",
 			    (unsigned int)options->log_level, EMBENG_LOG_DEBUG);
-	return 0;
-}
-
-int embeng_open_with(const struct embeng_open_options *options, const struct embeng_model *model,
-		     struct embeng **out, struct embeng_error *error)
-{
-	struct embeng_open_options taken;
-	const struct origin from = {.options = &taken};
-	int ret = config_take(&taken, options, sizeof(taken), "embeng_open_options");
-
-	ret = ret ? ret : check_open(&taken, model, out);
-	ret = ret ? ret : new_handle(&from, model, out);
-	if (ret)
-		give_error(error);
-	return ret;
-}
-
-int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
-		struct embeng_error *error)
-{
-	const struct embeng_open_options options = EMBENG_INIT(embeng_open_options, .device = name);
-
-	return embeng_open_with(&options, model, out, error);
+	return new_handle(&from, model, out);
 }
 
 static int check_shareable(const struct embeng_model *model, const char *call)
@@ -171,7 +160,7 @@ int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
 
 int embeng_export(struct embeng *e)
 {
-	int ret = session_check(e, "embeng_export");
+	int ret = session_check_alone(e, "embeng_export");
 
 	if (ret)
 		return ret;
@@ -198,9 +187,16 @@ void embeng_close(struct embeng *e)
 {
 	if (!e || fork_generation() != e->fork)
 		return;
-	/* Steps that cannot be applied any more are lost with the tables, so errors are ignored. */
-	embeng_flush(e, 0);
-	destroy_handle(e);
+	if (e->calls) {
+		e->calls->close(e);
+	} else {
+		struct embeng_group *group = e->group;
+
+		/* Steps that cannot be applied any more are lost with the tables. */
+		embeng_flush(e, 0);
+		session_destroy(e);
+		embeng_group_close(group);
+	}
 }
 
 int embeng_info(struct embeng *e, struct embeng_device_info *info)
@@ -216,6 +212,10 @@ int embeng_info(struct embeng *e, struct embeng_device_info *info)
 		e->device->ops->describe(e->device);
 	*info = e->device->info;
 	pthread_mutex_unlock(&e->lock);
+	info->replica_count = e->local_replicas;
+	info->hosts = 1;
+	if (e->calls)
+		e->calls->info(e, info);
 	return 0;
 }
 
@@ -225,6 +225,8 @@ int embeng_fd(struct embeng *e)
 
 	if (ret)
 		return ret;
+	if (e->calls)
+		return e->calls->fd(e);
 	pthread_mutex_lock(&e->lock);
 	if (e->shared) {
 		ret = fail(-ENOTSUP, "embeng_fd: the context is shared, other processes take its "

@@ -79,7 +79,7 @@ static int check_call_rows(const struct rows_call *c)
 
 int rows_find_slot(struct embeng *e, const char *what, int table, const char *slot)
 {
-	int ret = session_check(e, what);
+	int ret = session_check_alone(e, what);
 
 	if (ret)
 		return ret;
@@ -383,7 +383,7 @@ int rows_read_together(struct embeng *e, const char *what, const struct rows_rea
 		       size_t count)
 {
 	struct reading_list list = {what, readings, count};
-	int ret = session_check(e, what);
+	int ret = session_check_alone(e, what);
 	bool before;
 
 	if (ret)

@@ -139,6 +139,20 @@ static int start_features(struct embeng *e)
 	return 0;
 }
 
+/* All that is there before a replica starts. */
+static int start_lists(struct embeng *e)
+{
+	e->slot_count = e->depth + 1;
+	e->replicas = calloc(e->replica_count, sizeof(*e->replicas));
+	e->steps = calloc(e->replica_count, sizeof(*e->steps));
+	e->rings = calloc(1 + 3 * (size_t)e->replica_count, sizeof(*e->rings));
+	if (!e->replicas || !e->steps || !e->rings)
+		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		e->steps[i] = not_fed;
+	return start_features(e);
+}
+
 int session_start(struct embeng *e)
 {
 	uint32_t wanted = e->model->engine.step_depth;
@@ -148,18 +162,26 @@ int session_start(struct embeng *e)
 		return fail(-ERANGE, "model: step_depth %u, the device has %u", wanted,
 			    e->device->info.step_depth);
 	e->depth = wanted ? wanted : e->device->info.step_depth;
-	e->slot_count = e->depth + 1;
-	e->replicas = calloc(e->replica_count, sizeof(*e->replicas));
-	e->steps = calloc(e->replica_count, sizeof(*e->steps));
-	e->rings = calloc(1 + 3 * (size_t)e->replica_count, sizeof(*e->rings));
-	if (!e->replicas || !e->steps || !e->rings)
-		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
-	for (uint32_t i = 0; i < e->replica_count; i++)
-		e->steps[i] = not_fed;
-	ret = start_features(e);
+	ret = start_lists(e);
 	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
 	for (uint32_t i = 0; !ret && !e->shared && i < e->replica_count; i++)
 		ret = session_start_replica(e, i);
+	return ret;
+}
+
+int session_start_local(struct embeng *e, uint32_t depth)
+{
+	int ret;
+
+	e->depth = depth;
+	ret = start_lists(e);
+	for (uint32_t i = 0; !ret && i < e->local_replicas; i++) {
+		struct replica *r = &e->replicas[e->first_replica + i];
+
+		ret = start_slots(e, r);
+		r->started = true;
+		e->steps[e->first_replica + i] = (struct embeng_replica_steps){0};
+	}
 	return ret;
 }
 

@@ -80,6 +80,29 @@ struct agreed {
 	uint32_t discards;
 };
 
+/*
+ * The public functions that do something else for a handle whose tables lie on the hosts of a group (hosts/).
+ * They check their arguments, and go on here. A function that is NULL is refused.
+ */
+struct calls {
+	int (*enqueue)(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns);
+	int (*dequeue)(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+		       struct embeng_activations *activations);
+	int (*lookup)(struct embeng *e, struct embeng_batch *b, const struct embeng_output *outputs,
+		      int64_t timeout_ns);
+	int (*apply)(struct embeng *e, const struct embeng_gradients *g);
+	int (*update)(struct embeng *e, struct embeng_batch *b, const struct embeng_gradients *g,
+		      int64_t timeout_ns);
+	int (*discard)(struct embeng *e, uint32_t replica);
+	float *(*gradient_buffer)(struct embeng *e, struct slot *slot, size_t feature);
+	int (*flush)(struct embeng *e, int64_t timeout_ns);
+	int (*fd)(struct embeng *e);
+	void (*info)(struct embeng *e, struct embeng_device_info *info);
+	void (*close)(struct embeng *e);
+};
+
+struct hosts;
+
 struct embeng {
 	pthread_mutex_t lock;
 	uint32_t fork;		    /* constant, as all up to @slot_count */
@@ -90,6 +113,10 @@ struct embeng {
 	size_t replaced_count;
 	size_t begun; /* tables of @model that have the rows that they begin with */
 	struct device *device;
+	const struct calls *calls;		/* NULL without a group of hosts */
+	struct hosts *hosts;			/* likewise; @device is then its owner handle's */
+	uint32_t first_replica, local_replicas; /* those that this process feeds */
+	struct embeng_group *group;		/* that embeng_close() closes, or NULL */
 	uint32_t replica_count, depth, slot_count;
 	struct ring transfer;
 	struct ring **rings; /* [ring_count], those that are open */
@@ -125,7 +152,12 @@ struct embeng {
 
 /* handle/check.c: 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */
 int session_check(const struct embeng *e, const char *call);
+/* The same of a call that a handle over a group of hosts refuses, with -ENOTSUP. */
+int session_check_alone(const struct embeng *e, const char *call);
 int session_check_replica(const struct embeng *e, uint32_t replica, const char *call);
+/* For a batch of @mode: one that trains must be of a replica of this host. */
+int session_check_feeder(const struct embeng *e, uint32_t replica, enum embeng_mode mode,
+			 const char *call);
 
 /*
  * load.c: loads e->model, whose tables an @attached context has already. Then gives tables the rows that
@@ -145,6 +177,8 @@ int session_grow(struct embeng *e, const struct embeng_model *larger);
 
 /* Replicas of a shared context start with their first batch. */
 int session_start(struct embeng *e);
+/* The same for a handle over a group of hosts: replicas of this host, without queues. */
+int session_start_local(struct embeng *e, uint32_t depth);
 void session_stop(struct embeng *e);
 int session_start_replica(struct embeng *e, uint32_t index);
 /* enqueue.c: 0, or an errno for a batch that is not this handle's, or cannot train. */
@@ -166,6 +200,11 @@ struct deadline;
  */
 struct slot *slot_take(struct embeng *e, const struct embeng_batch *b);
 int slot_await_room(struct embeng *e, struct slot *slot, struct deadline deadline);
+/* Whether the step of a slot, @arg, is within the step depth; the sentence for one that is not. */
+bool slot_has_room(struct embeng *e, void *arg);
+int slot_say_room(struct embeng *e, const struct slot *slot, int ret);
+/* The first accepted batch fixes what was open, if the model wants that. */
+void session_fix_outputs(struct embeng *e, const struct slot *slot);
 int slot_look_up(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 		 const struct embeng_mem *descriptor, uint64_t after);
 
@@ -176,6 +215,9 @@ int slot_look_up(struct embeng *e, struct slot *slot, const struct embeng_batch 
 int update_make(struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
 int update_give(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 		struct deadline deadline);
+/* update.c: whether a replica, @arg, has no view; the sentence for one that has, @ret: its errno. */
+bool update_has_no_view(struct embeng *e, void *arg);
+int update_say_older(const struct embeng *e, uint32_t replica, int ret);
 /* The same for a slot that no gradients come for. */
 int update_discard(struct embeng *e, struct slot *slot, struct deadline deadline);
 /* gradients.c: the oldest view of a replica, or NULL with a sentence for -EPROTO; e->lock held. */
@@ -229,6 +271,11 @@ int gradient_error(const struct embeng *e, uint64_t step, uint32_t replica, uint
  */
 int gradients_check_given(const struct embeng *e, const char *what, const uint64_t *elements,
 			  const struct embeng_gradients *g);
+/* The same for those of a step; its multiplier; a warning, once, that a feature's are taken as zeros. */
+int gradients_check_step(const struct embeng *e, const struct slot *slot,
+			 const struct embeng_gradients *g);
+int gradients_take_multiplier(struct slot *slot, const struct embeng_gradients *g);
+void gradients_say_null(struct embeng *e, size_t f);
 /* Whether the library refuses such gradients itself. */
 bool gradients_are_checked(const struct embeng *e, const struct slot *slot);
 /* Looks at a feature's gradients. Return: 0, or -ERANGE for one that is refused. */
@@ -274,6 +321,7 @@ int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradi
 		  struct deadline deadline, struct embeng_cmd *cmd);
 
 /* sums.c: notes whether the gradients are sums, and checks that those can be taken. */
+int sums_check_table(const struct slot *slot, const struct table *t);
 int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
 
 /* freeze.c: whether updates do not change the table of a feature, as far as this handle knows. */
@@ -295,6 +343,15 @@ int session_withdrawn(const struct slot *slot);
 
 /* wait_lookup.c: until the lookup is done; what failed frees its slot. */
 int session_await(struct embeng *e, struct slot *slot, struct deadline deadline);
+
+/*
+ * dequeue.c: the views of a slot, whose activations stand where @at says; what the program gets of
+ * them. descriptor.c: ids per sample of sequence features, for the views.
+ */
+int session_check_activations(const struct embeng_activations *activations);
+void slot_make_views(struct embeng *e, struct slot *slot);
+void session_show(const struct slot *slot, struct embeng_activations *activations);
+int slot_note_lengths(struct embeng *e, struct slot *slot, const struct embeng_batch *b);
 
 /* slot.c */
 int slot_init(struct embeng *e, struct slot *slot);
@@ -330,7 +387,15 @@ bool reported_part(const struct ring *ring, char *text, size_t size);
 uint64_t session_complete(const struct embeng *e);
 uint64_t session_applied(const struct embeng *e);
 
-/* open.c: the thread's last error, for a caller's own. */
+/*
+ * open.c: opens a device that no group shares. hosts/ builds embeng_open() on it, and handles that have
+ * no device of their own on the other two: one that nothing is set in but its locks, and its end.
+ */
+int session_open(const struct embeng_open_options *options, const struct embeng_model *model,
+		 struct embeng **out);
+struct embeng *session_new(void);
+void session_destroy(struct embeng *e);
+/* The thread's last error, for a caller's own. */
 void give_error(struct embeng_error *error);
 
 #endif

@@ -60,7 +60,7 @@ static void give_stats(const struct embeng_stats *from, struct embeng_table_stat
 int embeng_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats)
 {
 	struct stats_call call = {0};
-	int ret = session_check(e, "embeng_stats");
+	int ret = session_check_alone(e, "embeng_stats");
 
 	if (ret)
 		return ret;

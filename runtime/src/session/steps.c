@@ -42,7 +42,7 @@ static int store_optimizer_step(struct embeng *e, void *arg, uint64_t after)
 int embeng_step(struct embeng *e, uint64_t *step)
 {
 	uint64_t read = 0;
-	int ret = session_check(e, "embeng_step");
+	int ret = session_check_alone(e, "embeng_step");
 
 	if (!ret && !step)
 		ret = fail(-EINVAL, "embeng_step: no place for the number given");
@@ -54,7 +54,7 @@ int embeng_step(struct embeng *e, uint64_t *step)
 
 int embeng_set_step(struct embeng *e, uint64_t step)
 {
-	int ret = session_check(e, "embeng_set_step");
+	int ret = session_check_alone(e, "embeng_set_step");
 
 	if (!ret && step > EMBENG_STEP_COUNT_MAX)
 		ret = error_set(-ERANGE, EMBENG_STATUS_COUNT,

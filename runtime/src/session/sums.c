@@ -12,7 +12,7 @@
 
 #include "session.h"
 
-static int check_sums_table(const struct slot *slot, const struct table *t)
+int sums_check_table(const struct slot *slot, const struct table *t)
 {
 	const struct embeng_optimizer *o = &t->optimizer;
 
@@ -43,7 +43,7 @@ static int check_sums_feature(const struct embeng *e, const struct slot *slot, s
 			    "step %" PRIu64 ": feature %s: a sum belongs to one row, so the batch "
 			    "names rows with embeng_batch_dense(), one in each sample",
 			    slot->step, feature->name);
-	return check_sums_table(slot, &e->model->tables[feature->table]);
+	return sums_check_table(slot, &e->model->tables[feature->table]);
 }
 
 int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g)

@@ -12,7 +12,7 @@
 #include "session.h"
 #include "wait.h"
 
-static bool has_no_view(struct embeng *e, void *arg)
+bool update_has_no_view(struct embeng *e, void *arg)
 {
 	const uint32_t *replica = arg;
 	const struct embeng_replica_steps *steps = &e->steps[*replica];
@@ -20,18 +20,21 @@ static bool has_no_view(struct embeng *e, void *arg)
 	return steps->updated == steps->accepted;
 }
 
-/* The engine takes the UPDATEs of a replica in the order of its LOOKUPs. */
-static int await_older(struct embeng *e, uint32_t replica, struct deadline deadline)
+int update_say_older(const struct embeng *e, uint32_t replica, int ret)
 {
-	int ret = wait_until(e, has_no_view, &replica, deadline);
-
-	if (!wait_is_over(ret))
-		return ret;
 	return fail(ret,
 		    "embeng_update: replica %u still has to be given gradients of step %" PRIu64
 		    ", which it looked up before; apply or discard them first%s",
 		    replica, (uint64_t)e->steps[replica].updated + 1,
 		    ret == -EDEADLK ? "" : " (deadline passed)");
+}
+
+/* The engine takes the UPDATEs of a replica in the order of its LOOKUPs. */
+static int await_older(struct embeng *e, uint32_t replica, struct deadline deadline)
+{
+	int ret = wait_until(e, update_has_no_view, &replica, deadline);
+
+	return wait_is_over(ret) ? update_say_older(e, replica, ret) : ret;
 }
 
 /* All that can be refused is, before the step is taken: a batch that fails leaves no trace. */
@@ -131,6 +134,8 @@ int embeng_update(struct embeng *e, struct embeng_batch *b, const struct embeng_
 			    "embeng_update: the batch is of replica %u, the gradients are of "
 			    "replica %u",
 			    b->replica, g->replica);
+	if (e->calls)
+		return e->calls->update(e, b, g, timeout_ns);
 	pthread_mutex_lock(&e->lock);
 	ret = update_locked(e, b, g, deadline_in(timeout_ns));
 	pthread_mutex_unlock(&e->lock);
@@ -144,6 +149,8 @@ int embeng_discard(struct embeng *e, uint32_t replica, int64_t timeout_ns)
 
 	if (ret)
 		return ret;
+	if (e->calls)
+		return e->calls->discard(e, replica);
 	pthread_mutex_lock(&e->lock);
 	slot = session_view_or_fail(e, replica);
 	ret = slot ? update_discard(e, slot, deadline_in(timeout_ns)) : -EPROTO;

@@ -40,7 +40,7 @@ static int check_out(const struct embeng_partitioned *out)
 
 int partition_check_batch(const char *what, const struct embeng *e, const struct embeng_batch *b)
 {
-	int ret = session_check(e, what);
+	int ret = session_check_alone(e, what);
 
 	if (!ret && b && b->e == e && b->count != e->model->feature_count)
 		ret = fail(-EINVAL, "%s: the batch was made before tables were added; reset it",

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A handle over all hosts of a group. Each host runs the same program, which opens the same model.
+ *
+ * Two handles
+ * -----------
+ * The group's handle is the &struct embeng that the program has: its model is the whole one, all tables and
+ * all replicas. It has no device. Inside is the owner handle, @owner, an ordinary handle on this host's
+ * device with the model of this host's part: the tables, or columns of tables, that the placement gives to
+ * this host, the features of those, and all replicas. Public functions find @calls in the group's handle
+ * and go there (struct calls, session/session.h).
+ *
+ * Numbers
+ * -------
+ * Rows have the same number everywhere: a table is cut by columns and never by rows. A (global table,
+ * column c) is on the host of that part of place.parts[place.first[table]...] with first_column <= c <
+ * first_column + columns; there it is column c - first_column. @tables gives the number that the table has
+ * in the owner handle of this host, or -1. So to read rows of a table here:
+ *
+ *	const struct place_part *part = hosts_part(h, table, h->rank);
+ *
+ *	if (part)
+ *		embeng_rows_read(h->owner, h->tables[table], slot, ids, count, data);
+ *
+ * where data is [count][part->columns]. A slot has the width of its part too; a table with a slot of one
+ * number a row is never cut. The owner handle has one table more, at the end, if nothing of its part can
+ * train.
+ *
+ * Steps
+ * -----
+ * A step passes three threads of this folder, each with a channel of the group:
+ *	ids (0)		all replicas of this host have enqueued: ids go to the owners, who enqueue them
+ *	answers (1)	owners dequeue, and pooled vectors go back
+ *	gradients (2)	all replicas of this host gave gradients: they go to the owners, who apply them
+ * @looked, @answered and @updated are the last steps that passed each. A thread waits for nothing that the
+ * program of another host has yet to do, but in its exchange. A host without replicas only serves: its
+ * threads begin an exchange at once, and wait in it without a limit.
+ *
+ * All else that touches tables is collective: all hosts make the same call in the same order.
+ * The calling thread exchanges on channel 3, by hosts_control().
+ *
+ * Locks
+ * -----
+ * e->lock of the group's handle guards all members that are not constant. It is never held in a call
+ * of the owner handle or of the group. h->turn is taken before it: one collective call at a time. @changed is
+ * signalled after every change that anybody may wait for.
+ *
+ * Failure
+ * -------
+ * The first failure ends all: hosts_fail(). Calls in flight return it, or else the next call does, and
+ * those after it return -ESHUTDOWN. A batch that one host refuses is no failure: no host takes that step.
+ */
+#ifndef EMBENG_HOSTS_H
+#define EMBENG_HOSTS_H
+
+#include <pthread.h>
+
+#include "embeng/group.h"
+#include "place.h"
+#include "session/session.h"
+#include "session/wait.h"
+
+enum { CHANNEL_IDS, CHANNEL_ANSWERS, CHANNEL_GRADIENTS, CHANNEL_CONTROL };
+
+/* Threads of a handle, by the channel that they use. */
+#define HOSTS_THREADS 3
+
+/* Time of an exchange that a host without replicas begins before the others. */
+#define HOSTS_NO_LIMIT (UINT64_MAX / 4)
+
+/**
+ * struct hosts_memory - memory that grows
+ * @data: [@bytes]
+ */
+struct hosts_memory {
+	char *data;
+	size_t bytes;
+};
+
+/**
+ * struct cargo - the part of a slot that only a group's handle needs
+ * @ids: parcels of its ids, one for each host, which are @ids_for
+ * @gradients: likewise of its gradients
+ * @feeder: the thread that enqueued it
+ * @inside: that thread is still in its call, and learns the outcome there
+ * @outcome: 1: the step was taken; a negative errno: it was refused
+ * @answered: the activations are there
+ * @discarded: no gradients come
+ */
+struct cargo {
+	struct hosts_memory ids, gradients;
+	struct embeng_bytes *ids_for, *gradients_for; /* [hosts] */
+	pthread_t feeder;
+	bool inside, answered, discarded;
+	int outcome;
+};
+
+/**
+ * struct notice - a replica whose batches were withdrawn, and whose thread was not told yet
+ * @feeder: the thread that enqueued the last batch, once @fed
+ */
+struct notice {
+	bool pending, fed;
+	pthread_t feeder;
+};
+
+struct hosts {
+	struct embeng *e;
+	struct embeng *owner;
+	struct embeng_group *group;
+	uint32_t rank, hosts;
+	struct placement place;
+	int *tables;		       /* [tables]: number in the owner handle, or -1 */
+	int *features;		       /* [features]: likewise */
+	struct embeng_batch **batches; /* [replicas]: of the owner handle, the ids thread's */
+	bool **ids_only;	       /* [depth][replicas]: no activations are wanted */
+	struct cargo *cargo;	       /* [local replicas][slots] */
+	struct notice *notices;	       /* [local replicas] */
+
+	pthread_cond_t changed;
+	pthread_t threads[HOSTS_THREADS];
+	uint32_t running; /* threads that were started */
+	uint32_t working; /* threads that do not wait for the program */
+	bool stop;
+	uint64_t looked, answered, updated;
+
+	const struct slot *refused; /* a batch that this host refuses, or NULL */
+	int refusal;		    /* why, and later why the last step was refused */
+	char refusal_text[EMBENG_ERROR_TEXT];
+	int owner_code; /* the owner handle failed: to be told in the next exchange */
+	char owner_text[EMBENG_ERROR_TEXT];
+
+	int failed;
+	bool told;
+	char failed_text[EMBENG_ERROR_TEXT];
+
+	pthread_mutex_t turn; /* one collective call at a time */
+	uint64_t call_step;   /* its step, while it is under way */
+	int event;	      /* eventfd of embeng_fd(), or -1 */
+};
+
+/* -- for calls on rows, state and checkpoints (rows.c, state.c, save.c) -- */
+
+/* The part of a table that a host has, or NULL. */
+const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t host);
+
+/**
+ * hosts_enter() - begin a collective call
+ *
+ * All hosts must make it. On return the owner handle has every batch that was enqueued before and every
+ * complete step that was handed in, on this host, so that its calls see what a single handle would.
+ * Return: 0, then hosts_leave() must follow; or why the handle or the group has failed.
+ */
+int hosts_enter(struct embeng *e);
+void hosts_leave(struct embeng *e);
+
+/**
+ * hosts_control() - one exchange of a collective call, between hosts_enter() and hosts_leave()
+ * @phase: name of the call, for sentences: "rows read"
+ * @status: 0, or a negative errno, which embeng_last_error() tells: this host cannot take part. All hosts then
+ *	return it, with the sentence "host 3 (n17) says: ...", and @send is not read
+ * @send: [hosts]: bytes for each host; NULL: none
+ * @received: NULL, or out: [hosts]: bytes of each host, valid until the next hosts_control()
+ *
+ * Return: 0, a host's status, or how the group failed, after which the handle has failed too.
+ */
+int hosts_control(struct embeng *e, const char *phase, int status, const struct embeng_bytes *send,
+		  struct embeng_bytes *received);
+
+/* -- inside -- */
+
+/* open.c */
+extern const struct calls hosts_calls;
+
+/* part.c: the model of this host's part; the first rows of the parts that are not whole tables. */
+int part_model(const struct hosts *h, struct embeng_model **out);
+int part_begin(const struct hosts *h);
+
+/* control.c: keeps a failure for all calls; e->lock is not held. The sentence is the thread's last one. */
+void hosts_fail(struct hosts *h, int code);
+/* 0, or the failure; e->lock is held. */
+int hosts_check(struct hosts *h);
+/* Whether an exchange failed because a host brought a status, and the group goes on. */
+bool hosts_goes_on(struct hosts *h);
+/* As wait_until(), for a change by other threads. */
+int hosts_wait(struct hosts *h, bool (*ready)(struct embeng *e, void *arg), void *arg,
+	       struct deadline deadline);
+/* One exchange of a step. A failure is kept. */
+int hosts_exchange(struct hosts *h, struct embeng_exchange *x, struct embeng_bytes *received);
+/* This host has no replica. */
+static inline bool hosts_serves_only(const struct hosts *h)
+{
+	return !h->e->local_replicas;
+}
+static inline struct embeng_exchange hosts_step_exchange(const struct hosts *h, const char *phase,
+							 uint64_t step, uint32_t channel)
+{
+	return (struct embeng_exchange){
+		.size = sizeof(struct embeng_exchange),
+		.phase = phase,
+		.step = step,
+		.model = h->e->model_hash,
+		.replicas = h->e->replica_count,
+		.channel = channel,
+	};
+}
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opens and closes handles: embeng_open(), which looks whether the name of the device asks for a group,
+ * and handles over all hosts of a group. A group of one host gives an ordinary handle.
+ *
+ * Opening and closing are done by one thread. All that a group's handle owns lives until embeng_close(); a
+ * group that the program opened stays the program's.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "device/name.h"
+#include "part.h"
+#include "steps.h"
+
+#define SECOND 1000000000ull
+
+/* Hosts tell each other this before the first step. */
+struct greeting {
+	uint32_t depth;
+};
+
+static void free_hosts(struct hosts *h)
+{
+	if (!h)
+		return;
+	steps_free(h);
+	if (h->event >= 0)
+		close(h->event);
+	placement_free(&h->place);
+	free(h->tables);
+	free(h->features);
+	pthread_cond_destroy(&h->changed);
+	pthread_mutex_destroy(&h->turn);
+	free(h);
+}
+
+static struct hosts *new_hosts(struct embeng *e, struct embeng_group *group)
+{
+	struct hosts *h = calloc(1, sizeof(*h));
+	pthread_condattr_t monotonic;
+
+	if (!h) {
+		fail(-ENOMEM, "there is no memory for a handle over a group");
+		return NULL;
+	}
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_mutex_init(&h->turn, NULL);
+	h->event = -1;
+	h->e = e;
+	h->group = group;
+	h->rank = embeng_group_rank(group);
+	h->hosts = embeng_group_ranks(group);
+	return h;
+}
+
+/* Blocks, so that replicas that are neighbours are on one host. */
+static uint32_t first_replica_of(const struct hosts *h, uint32_t host)
+{
+	return (uint32_t)((uint64_t)host * h->e->replica_count / h->hosts);
+}
+
+uint32_t hosts_home(const struct hosts *h, uint32_t replica)
+{
+	uint32_t host = (uint32_t)((uint64_t)replica * h->hosts / h->e->replica_count);
+
+	while (first_replica_of(h, host + 1) <= replica)
+		host++;
+	return host;
+}
+
+static int open_owner(struct hosts *h, const struct embeng_open_options *options)
+{
+	struct embeng_model *part = NULL;
+	int ret = part_model(h, &part);
+
+	ret = ret ? ret : session_open(options, part, &h->owner);
+	embeng_model_free(part);
+	if (ret)
+		return ret;
+	h->e->device = h->owner->device;
+	return part_begin(h);
+}
+
+/*
+ * Each host tells whether it could open its part, and how many steps its device takes ahead; the least
+ * counts. This is also where a host with another model is found.
+ */
+static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
+{
+	struct greeting own = {.depth = ret ? 0 : h->owner->depth};
+	struct embeng_bytes send[h->hosts], received[h->hosts];
+
+	for (uint32_t i = 0; i < h->hosts; i++)
+		send[i] = (struct embeng_bytes){&own, sizeof(own)};
+	ret = hosts_control(h->e, "open", ret, send, received);
+	*depth = own.depth;
+	for (uint32_t i = 0; !ret && i < h->hosts; i++) {
+		struct greeting other;
+
+		if (received[i].bytes != sizeof(other))
+			return fail(-EPROTO, "embeng_open_group: host %u runs another version", i);
+		memcpy(&other, received[i].data, sizeof(other));
+		*depth = other.depth < *depth ? other.depth : *depth;
+	}
+	return ret;
+}
+
+static int build_hosts(struct embeng *e, const struct embeng_open_options *options)
+{
+	struct hosts *h = e->hosts;
+	uint32_t depth;
+	int ret = place_model(e->model, h->hosts, &h->place);
+
+	h->tables = calloc(e->model->table_count + 1, sizeof(*h->tables));
+	h->features = calloc(e->model->feature_count + 1, sizeof(*h->features));
+	if (!ret && (!h->tables || !h->features))
+		ret = fail(-ENOMEM, "there is no memory for the model");
+	e->first_replica = first_replica_of(h, h->rank);
+	e->local_replicas = first_replica_of(h, h->rank + 1) - e->first_replica;
+	ret = ret ? ret : open_owner(h, options);
+	ret = greet_hosts(h, ret, &depth);
+	ret = ret ? ret : session_start_local(e, depth);
+	for (size_t t = 0; !ret && t < e->model->table_count; t++)
+		e->frozen[t] = e->model->tables[t].frozen;
+	return ret ? ret : steps_start(h);
+}
+
+static void close_hosts(struct embeng *e)
+{
+	struct embeng_group *group = e->group;
+	struct hosts *h = e->hosts;
+
+	steps_stop(h);
+	session_destroy(e);
+	embeng_close(h->owner);
+	free_hosts(h);
+	embeng_group_close(group);
+}
+
+static void tell_info(struct embeng *e, struct embeng_device_info *info)
+{
+	info->first_replica = e->first_replica;
+	info->host = e->hosts->rank;
+	info->hosts = e->hosts->hosts;
+}
+
+const struct calls hosts_calls = {
+	.close = close_hosts,
+	.info = tell_info,
+	.flush = hosts_flush,
+};
+
+static int open_over(const struct embeng_open_options *options, const struct embeng_model *model,
+		     struct embeng_group *group, struct embeng **out)
+{
+	struct embeng *e = session_new();
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	e->calls = &hosts_calls;
+	e->model = model_copy(model);
+	e->hosts = e->model ? new_hosts(e, group) : NULL;
+	if (!e->hosts) {
+		session_destroy(e);
+		return fail(-ENOMEM, "there is no memory for a handle over a group");
+	}
+	e->replica_count = e->model->engine.replicas;
+	e->model_hash = embeng_model_hash(e->model);
+	embeng_log(e, options->log, options->log_arg, options->log_level);
+	ret = build_hosts(e, options);
+	if (ret)
+		close_hosts(e);
+	else
+		*out = e;
+	return ret;
+}
+
+/* @own: the handle closes the group, also after a failure. */
+static int open_group(const struct embeng_open_options *options, const struct embeng_model *model,
+		      struct embeng_group *group, bool own, struct embeng **out)
+{
+	struct embeng *e;
+	int ret;
+
+	if (embeng_group_ranks(group) == 1)
+		ret = session_open(options, model, &e);
+	else
+		ret = open_over(options, model, group, &e);
+	if (ret && own)
+		embeng_group_close(group);
+	if (ret)
+		return ret;
+	e->group = own ? group : NULL;
+	*out = e;
+	return 0;
+}
+
+/* A name as "mpi:soft" has the plug-in loaded, and all hosts waited for. */
+static int open_by_prefix(const struct embeng_open_options *options, const struct name *name,
+			  const struct embeng_model *model, struct embeng **out)
+{
+	const struct embeng_group_options group_options = EMBENG_INIT(
+		embeng_group_options, .deadline_ns = name->deadline * SECOND);
+	struct embeng_transport transport;
+	struct embeng_group *group;
+	int ret = embeng_group_transport(name->group, &transport, NULL);
+
+	ret = ret ? ret : embeng_group_open(&transport, &group_options, &group, NULL);
+	return ret ? ret : open_group(options, model, group, true, out);
+}
+
+int embeng_open_with(const struct embeng_open_options *options, const struct embeng_model *model,
+		     struct embeng **out, struct embeng_error *error)
+{
+	struct embeng_open_options taken;
+	struct name name;
+	int ret = config_take(&taken, options, sizeof(taken), "embeng_open_options");
+
+	if (!ret && (!model || !out))
+		ret = fail(-EINVAL, "embeng_open: model and out must be given");
+	ret = ret ? ret : name_of_options(&taken, &name);
+	if (!ret)
+		ret = name.group[0] ? open_by_prefix(&taken, &name, model, out)
+				    : session_open(&taken, model, out);
+	if (ret)
+		give_error(error);
+	return ret;
+}
+
+int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
+		struct embeng_error *error)
+{
+	const struct embeng_open_options options = EMBENG_INIT(embeng_open_options, .device = name);
+
+	return embeng_open_with(&options, model, out, error);
+}
+
+int embeng_open_group(const char *device, const struct embeng_model *model,
+		      struct embeng_group *group, struct embeng **out, struct embeng_error *error)
+{
+	const struct embeng_open_options options = EMBENG_INIT(embeng_open_options,
+							       .device = device);
+	struct name name;
+	int ret = 0;
+
+	if (!model || !group || !out)
+		ret = fail(-EINVAL, "embeng_open_group: model, group and out must be given");
+	ret = ret ? ret : name_of_options(&options, &name);
+	if (!ret && name.group[0])
+		ret = fail(-EINVAL,
+			   "embeng_open_group: the group is given, so the device is named without "
+			   "\"%s:\"",
+			   name.group);
+	ret = ret ? ret : open_group(&options, model, group, false, out);
+	if (ret)
+		give_error(error);
+	return ret;
+}

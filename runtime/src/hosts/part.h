@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* This host's part of a group's model. */
+#ifndef EMBENG_HOSTS_PART_H
+#define EMBENG_HOSTS_PART_H
+
+#include "hosts.h"
+
+/*
+ * part_model() - the model of the owner handle
+ *
+ * Sets @tables and @features of @h. Return: 0, -ENOMEM, or what a table or feature is refused with.
+ */
+int part_model(const struct hosts *h, struct embeng_model **out);
+
+/* Gives the parts of this host that are no whole tables the rows that they begin with. */
+int part_begin(const struct hosts *h);
+
+/*
+ * part_fill() - fill rows [@first, @first + @count) of this host's part of a table from an initializer
+ * @slot: 0 for parameters, 1 + k for slot k
+ *
+ * The rows are in the table, and the initializer was checked. Return: 0, also where this host has no part
+ * of the table, or as embeng_rows_fill().
+ */
+int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_t count,
+	      const struct embeng_initializer *initializer);
+
+#endif
