@@ -145,7 +145,8 @@ static struct progress own_progress(struct hosts *h)
 /* Hosts without replicas learn from the others how far the call sees, and all check that it is one step. */
 static int agree_on_step(struct hosts *h, struct progress *p)
 {
-	struct embeng_bytes send[h->hosts], received[h->hosts];
+	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
+	struct embeng_bytes *received = h->received[CHANNEL_CONTROL];
 	struct embeng_exchange x = hosts_step_exchange(h, "call", 0, CHANNEL_CONTROL);
 	uint32_t first = UINT32_MAX;
 	int ret;
@@ -214,5 +215,11 @@ int hosts_control(struct embeng *e, const char *phase, int status, const struct 
 	x.status = status;
 	x.text = error.text;
 	x.send = send;
+	pthread_mutex_lock(&e->lock);
+	if (!status && h->owner_code) {
+		x.status = h->owner_code;
+		snprintf(error.text, sizeof(error.text), "%s", h->owner_text);
+	}
+	pthread_mutex_unlock(&e->lock);
 	return hosts_exchange(h, &x, received);
 }

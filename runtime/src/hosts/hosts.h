@@ -110,12 +110,16 @@ struct hosts {
 	struct embeng_group *group;
 	uint32_t rank, hosts;
 	struct placement place;
-	int *tables;		       /* [tables]: number in the owner handle, or -1 */
-	int *features;		       /* [features]: likewise */
-	struct embeng_batch **batches; /* [replicas]: of the owner handle, the ids thread's */
-	bool **ids_only;	       /* [depth][replicas]: no activations are wanted */
-	struct cargo *cargo;	       /* [local replicas][slots] */
-	struct notice *notices;	       /* [local replicas] */
+	int *tables;			    /* [tables]: number in the owner handle, or -1 */
+	int *features;			    /* [features]: likewise */
+	struct embeng_batch **batches;	    /* [replicas]: of the owner handle, the ids thread's */
+	bool **ids_only;		    /* [depth][replicas]: no activations are wanted */
+	struct slot **slots[HOSTS_THREADS]; /* [local replicas]: each a thread's */
+	struct embeng_activations *views;   /* [replicas]: the answers thread's */
+	struct hosts_memory memory[HOSTS_THREADS]; /* each a thread's */
+	struct embeng_bytes *send[HOSTS_THREADS + 1], *received[HOSTS_THREADS + 1]; /* [hosts] */
+	struct cargo *cargo;	/* [local replicas][slots] */
+	struct notice *notices; /* [local replicas] */
 
 	pthread_cond_t changed;
 	pthread_t threads[HOSTS_THREADS];
@@ -134,13 +138,19 @@ struct hosts {
 	bool told;
 	char failed_text[EMBENG_ERROR_TEXT];
 
-	pthread_mutex_t turn; /* one collective call at a time */
-	uint64_t call_step;   /* its step, while it is under way */
-	int event;	      /* eventfd of embeng_fd(), or -1 */
+	pthread_mutex_t turn; /* one collective call at a time, which has what follows */
+	struct cargo asking_cargo;
+	struct hosts_memory answer;
+	struct embeng_batch *asked;    /* an inference batch of the owner handle */
+	struct embeng_output *outputs; /* [features of the owner handle] */
+	uint64_t call_step;	       /* its step, while it is under way */
+	int event;		       /* eventfd of embeng_fd(), or -1 */
 };
 
 /* -- for calls on rows, state and checkpoints (rows.c, state.c, save.c) -- */
 
+/* The host that feeds a replica. */
+uint32_t hosts_home(const struct hosts *h, uint32_t replica);
 /* The part of a table that a host has, or NULL. */
 const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t host);
 

@@ -26,7 +26,10 @@ static void free_hosts(struct hosts *h)
 {
 	if (!h)
 		return;
-	steps_free(h);
+	for (uint32_t i = 0; i <= HOSTS_THREADS; i++) {
+		free(h->send[i]);
+		free(h->received[i]);
+	}
 	if (h->event >= 0)
 		close(h->event);
 	placement_free(&h->place);
@@ -56,6 +59,14 @@ static struct hosts *new_hosts(struct embeng *e, struct embeng_group *group)
 	h->group = group;
 	h->rank = embeng_group_rank(group);
 	h->hosts = embeng_group_ranks(group);
+	for (uint32_t i = 0; i <= HOSTS_THREADS; i++) {
+		h->send[i] = calloc(h->hosts, sizeof(*h->send[i]));
+		h->received[i] = calloc(h->hosts, sizeof(*h->received[i]));
+		if (h->send[i] && h->received[i])
+			continue;
+		free_hosts(h);
+		return NULL;
+	}
 	return h;
 }
 
@@ -94,7 +105,8 @@ static int open_owner(struct hosts *h, const struct embeng_open_options *options
 static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
 {
 	struct greeting own = {.depth = ret ? 0 : h->owner->depth};
-	struct embeng_bytes send[h->hosts], received[h->hosts];
+	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
+	struct embeng_bytes *received = h->received[CHANNEL_CONTROL];
 
 	for (uint32_t i = 0; i < h->hosts; i++)
 		send[i] = (struct embeng_bytes){&own, sizeof(own)};
@@ -137,6 +149,7 @@ static void close_hosts(struct embeng *e)
 	struct hosts *h = e->hosts;
 
 	steps_stop(h);
+	steps_free(h);
 	session_destroy(e);
 	embeng_close(h->owner);
 	free_hosts(h);
@@ -151,9 +164,17 @@ static void tell_info(struct embeng *e, struct embeng_device_info *info)
 }
 
 const struct calls hosts_calls = {
-	.close = close_hosts,
-	.info = tell_info,
+	.enqueue = hosts_enqueue,
+	.dequeue = hosts_dequeue,
+	.lookup = hosts_lookup,
+	.apply = hosts_apply,
+	.update = hosts_update,
+	.discard = hosts_discard,
+	.gradient_buffer = hosts_gradient_buffer,
 	.flush = hosts_flush,
+	.fd = hosts_fd,
+	.info = tell_info,
+	.close = close_hosts,
 };
 
 static int open_over(const struct embeng_open_options *options, const struct embeng_model *model,

@@ -3,11 +3,13 @@
  * The life of a handle's steps: the memory that they need, the threads that move them, and the wait until
  * complete ones are applied.
  *
- * Memory and threads live from steps_start() to steps_stop() and steps_free(). e->lock is taken here.
+ * Memory and threads live from steps_start() to steps_stop() and steps_free(). e->lock is taken here, or
+ * held where steps.h says so.
  */
 #include <signal.h>
 #include <stdlib.h>
 
+#include "segment.h"
 #include "steps.h"
 
 uint64_t steps_enqueued(const struct hosts *h)
@@ -23,32 +25,244 @@ uint64_t steps_enqueued(const struct hosts *h)
 	return least;
 }
 
+struct slot *steps_slot(const struct hosts *h, uint32_t local, uint64_t step)
+{
+	const struct embeng *e = h->e;
+	struct replica *r = &e->replicas[e->first_replica + local];
+
+	for (uint32_t k = 0; k < e->slot_count; k++)
+		if (r->training[k].state != SLOT_FREE && r->training[k].step == step)
+			return &r->training[k];
+	return NULL;
+}
+
 bool steps_can_move(const struct hosts *h)
 {
-	(void)h;
-	return false;
+	bool can = false;
+
+	for (uint32_t stage = 0; stage < h->running; stage++)
+		can |= stage_can_move(h, stage);
+	return can;
+}
+
+/* A stage that can move does so also when the handle is closed: other hosts wait for it. */
+static void run_stage(struct hosts *h, uint32_t stage)
+{
+	struct embeng *e = h->e;
+
+	pthread_mutex_lock(&e->lock);
+	while (!h->failed) {
+		if (stage_can_move(h, stage)) {
+			h->working++;
+			stage_move(h, stage);
+			h->working--;
+			pthread_cond_broadcast(&h->changed);
+		} else if (h->stop) {
+			break;
+		} else {
+			pthread_cond_wait(&h->changed, &e->lock);
+		}
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void *run_ids(void *hosts)
+{
+	run_stage(hosts, CHANNEL_IDS);
+	return NULL;
+}
+
+static void *run_answers(void *hosts)
+{
+	run_stage(hosts, CHANNEL_ANSWERS);
+	return NULL;
+}
+
+static void *run_gradients(void *hosts)
+{
+	run_stage(hosts, CHANNEL_GRADIENTS);
+	return NULL;
+}
+
+/* Signals are the program's. */
+static int start_threads(struct hosts *h)
+{
+	static void *(*const runs[HOSTS_THREADS])(void *hosts) = {run_ids, run_answers,
+								  run_gradients};
+	sigset_t all, before;
+	int ret = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (uint32_t i = 0; !ret && i < HOSTS_THREADS; i++) {
+		ret = -pthread_create(&h->threads[i], NULL, runs[i], h);
+		pthread_mutex_lock(&h->e->lock);
+		h->running += !ret;
+		pthread_mutex_unlock(&h->e->lock);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret ? fail(ret, "a thread cannot be started for a handle over a group") : 0;
+}
+
+static int make_parcels(const struct hosts *h, struct cargo *cargo)
+{
+	cargo->ids_for = calloc(h->hosts, sizeof(*cargo->ids_for));
+	cargo->gradients_for = calloc(h->hosts, sizeof(*cargo->gradients_for));
+	return cargo->ids_for && cargo->gradients_for ? 0 : -ENOMEM;
+}
+
+static int make_cargo(struct hosts *h)
+{
+	struct embeng *e = h->e;
+	struct cargo *cargo = h->cargo;
+
+	for (uint32_t i = 0; i < e->local_replicas; i++) {
+		for (uint32_t k = 0; k < e->slot_count; k++, cargo++) {
+			if (make_parcels(h, cargo))
+				return -ENOMEM;
+			e->replicas[e->first_replica + i].training[k].cargo = cargo;
+		}
+	}
+	return 0;
+}
+
+static int make_batches(struct hosts *h)
+{
+	const uint32_t replicas = h->e->replica_count;
+
+	h->batches = calloc(replicas, sizeof(*h->batches));
+	h->views = calloc(replicas, sizeof(*h->views));
+	h->ids_only = calloc(h->e->depth, sizeof(*h->ids_only));
+	if (!h->batches || !h->views || !h->ids_only)
+		return -ENOMEM;
+	h->asked = embeng_batch_new(h->owner, EMBENG_INFERENCE, 0);
+	h->outputs = calloc(h->owner->model->feature_count + 1, sizeof(*h->outputs));
+	if (!h->asked || !h->outputs || make_parcels(h, &h->asking_cargo))
+		return -ENOMEM;
+	for (uint32_t d = 0; d < h->e->depth; d++) {
+		h->ids_only[d] = calloc(replicas, sizeof(*h->ids_only[d]));
+		if (!h->ids_only[d])
+			return -ENOMEM;
+	}
+	for (uint32_t r = 0; r < replicas; r++) {
+		h->batches[r] = embeng_batch_new(h->owner, EMBENG_TRAIN, r);
+		if (!h->batches[r])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_lists(struct hosts *h)
+{
+	const uint32_t count = h->e->local_replicas;
+	bool made = true;
+
+	h->cargo = calloc((size_t)count * h->e->slot_count + 1, sizeof(*h->cargo));
+	h->notices = calloc(count + 1, sizeof(*h->notices));
+	for (uint32_t i = 0; i < HOSTS_THREADS; i++) {
+		h->slots[i] = calloc(count + 1, sizeof(struct slot *));
+		made &= h->slots[i] != NULL;
+	}
+	return h->cargo && h->notices && made ? 0 : -ENOMEM;
 }
 
 int steps_start(struct hosts *h)
 {
-	(void)h;
-	return 0;
-}
+	int ret = make_lists(h);
 
-void steps_stop(struct hosts *h)
-{
-	(void)h;
-}
-
-void steps_free(struct hosts *h)
-{
-	(void)h;
+	ret = ret ? ret : make_cargo(h);
+	ret = ret ? ret : make_batches(h);
+	if (ret)
+		return fail(ret, "there is no memory for the steps of a group");
+	/* The host that hands gradients in is the one that warns. */
+	for (size_t f = 0; f < h->owner->model->feature_count; f++)
+		h->owner->null_gradient_said[f] = true;
+	return start_threads(h);
 }
 
 static bool has_applied(struct embeng *e, void *arg)
 {
 	(void)arg;
 	return hosts_serves_only(e->hosts) || e->hosts->updated >= session_complete(e);
+}
+
+static bool has_failed(struct embeng *e, void *arg)
+{
+	(void)arg;
+	return e->hosts->failed;
+}
+
+/*
+ * A host that only serves ends when the others have left, which is a failure of its exchange. Where there are
+ * such hosts, all leave together, since theirs would not know a host that leaves from one that failed.
+ */
+static void finish_steps(struct hosts *h)
+{
+	struct embeng *e = h->e;
+
+	if (e->replica_count < h->hosts && !hosts_enter(e)) {
+		hosts_control(e, "close", 0, NULL, NULL);
+		hosts_leave(e);
+	}
+	pthread_mutex_lock(&e->lock);
+	hosts_wait(h, hosts_serves_only(h) ? has_failed : has_applied, NULL, deadline_never());
+	h->stop = true;
+	pthread_cond_broadcast(&h->changed);
+	pthread_mutex_unlock(&e->lock);
+}
+
+void steps_stop(struct hosts *h)
+{
+	uint32_t running;
+
+	if (h->running == HOSTS_THREADS)
+		finish_steps(h);
+	pthread_mutex_lock(&h->e->lock);
+	h->stop = true;
+	running = h->running;
+	pthread_cond_broadcast(&h->changed);
+	pthread_mutex_unlock(&h->e->lock);
+	for (uint32_t i = 0; i < running; i++)
+		pthread_join(h->threads[i], NULL);
+	h->running = 0;
+}
+
+static void free_parcels(struct cargo *cargo)
+{
+	free(cargo->ids.data);
+	free(cargo->gradients.data);
+	free(cargo->ids_for);
+	free(cargo->gradients_for);
+}
+
+static void free_cargo(struct hosts *h)
+{
+	const size_t count = (size_t)h->e->local_replicas * h->e->slot_count;
+
+	for (size_t i = 0; h->cargo && i < count; i++)
+		free_parcels(&h->cargo[i]);
+	free_parcels(&h->asking_cargo);
+	free(h->cargo);
+}
+
+void steps_free(struct hosts *h)
+{
+	free_cargo(h);
+	for (uint32_t r = 0; h->batches && r < h->e->replica_count; r++)
+		embeng_batch_free(h->batches[r]);
+	for (uint32_t d = 0; h->ids_only && d < h->e->depth; d++)
+		free(h->ids_only[d]);
+	for (uint32_t i = 0; i < HOSTS_THREADS; i++) {
+		free(h->memory[i].data);
+		free(h->slots[i]);
+	}
+	embeng_batch_free(h->asked);
+	free(h->answer.data);
+	free(h->outputs);
+	free(h->batches);
+	free(h->views);
+	free(h->ids_only);
+	free(h->notices);
 }
 
 int hosts_flush(struct embeng *e, int64_t timeout_ns)

@@ -57,9 +57,10 @@ struct slot {
 	struct pins input_pins, gradient_pins;
 	uint32_t *rates; /* f32 bits of the dynamic rates of its update, as @multiplier */
 	uint32_t multiplier;
-	bool sums;	/* its gradients are sums; see sums.c */
-	bool withdrawn; /* a lookup of a step before failed, so this one will */
-	int ready;	/* sync_file of a view that was given before its lookup was done, or -1 */
+	bool sums;	     /* its gradients are sums; see sums.c */
+	bool withdrawn;	     /* a lookup of a step before failed, so this one will */
+	struct cargo *cargo; /* NULL without a group of hosts */
+	int ready; /* sync_file of a view that was given before its lookup was done, or -1 */
 };
 
 struct replica {

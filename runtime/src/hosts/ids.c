@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ids on their way from a batch to the owners of their tables. They are checked here, at the host that asks,
+ * so that an owner never refuses what another host's program did. The copy is checked, and not the program's
+ * arrays, which may change meanwhile.
+ *
+ * Packing needs no lock: batch and slot are the caller's. Serving is the ids thread's.
+ */
+#include <string.h>
+
+#include "../../../engine/kernels/kernels.h"
+#include "../../../engine/memory/offsets.h"
+#include "base/bits.h"
+#include "batch/input.h"
+#include "host/port.h"
+#include "segment.h"
+
+static uint64_t bytes_of_offsets(const struct input *in)
+{
+	return in->form == INPUT_CSR ? segment_pad(8 * ((uint64_t)in->samples + 1)) : 0;
+}
+
+static uint64_t width_of_ids(const struct input *in)
+{
+	return in->type == EMBENG_I32 ? 4 : 8;
+}
+
+static uint64_t bytes_of_input(const struct input *in)
+{
+	const uint64_t weights = in->weights ? segment_pad(4 * (uint64_t)in->id_count) : 0;
+
+	return sizeof(struct segment_input) + bytes_of_offsets(in) +
+	       segment_pad(width_of_ids(in) * in->id_count) + weights;
+}
+
+/* The number of an id that is outside, or @count. */
+static uint64_t find_outside(const char *ids, uint64_t width, uint64_t count, uint64_t rows)
+{
+	const int32_t *narrow = (const void *)ids;
+	const int64_t *wide = (const void *)ids;
+	bool outside = false;
+	uint64_t i = 0;
+
+	for (uint64_t k = 0; width == 4 && k < count; k++)
+		outside |= (uint64_t)narrow[k] >= rows;
+	for (uint64_t k = 0; width == 8 && k < count; k++)
+		outside |= (uint64_t)wide[k] >= rows;
+	if (!outside)
+		return count;
+	while ((width == 4 ? (uint64_t)narrow[i] : (uint64_t)wide[i]) < rows)
+		i++;
+	return i;
+}
+
+static uint64_t find_not_finite(const struct embeng *e, const char *weights, uint64_t count)
+{
+	struct port_fpu fpu;
+	uint64_t at;
+
+	port_fpu_begin(&fpu);
+	at = kernel_finite_until(e->kernels, (const float *)(const void *)weights, count);
+	port_fpu_end(&fpu);
+	return at;
+}
+
+/* The copy of an input: its offsets, ids and weights. */
+struct input_copy {
+	char *offsets, *ids, *weights;
+};
+
+static int check_copy(const struct embeng *e, const struct embeng_batch *b, size_t f,
+		      const struct input_copy *copy)
+{
+	const struct feature *feature = &e->model->features[f];
+	const struct table *t = &e->model->tables[feature->table];
+	const struct input *in = &b->inputs[f];
+	struct embeng_cqe fault = {.feature = (uint32_t)f};
+	uint64_t at = in->id_count;
+
+	if (in->form == INPUT_CSR) {
+		const int64_t *offsets = (const void *)copy->offsets;
+
+		if (offsets[0] || (uint64_t)offsets[in->samples] != in->id_count ||
+		    !offsets_ascend(offsets, in->samples))
+			return fail(-EINVAL,
+				    "feature %s: its row splits were changed after they were given",
+				    feature->name);
+	}
+	if (t->policy == EMBENG_POLICY_ERROR)
+		at = find_outside(copy->ids, width_of_ids(in), in->id_count, (uint64_t)t->rows);
+	if (at < in->id_count) {
+		fault.status = EMBENG_STATUS_ID;
+		fault.value = width_of_ids(in) == 4
+				      ? (uint64_t)((const int32_t *)(const void *)copy->ids)[at]
+				      : (uint64_t)((const int64_t *)(const void *)copy->ids)[at];
+		fault.element = at;
+		return lookup_error(e, b, &fault);
+	}
+	if (!in->weights || !model_checks_weights_of(e->model, feature))
+		return 0;
+	at = find_not_finite(e, copy->weights, in->id_count);
+	if (at == in->id_count)
+		return 0;
+	fault.status = EMBENG_STATUS_WEIGHT;
+	fault.value = ((const uint32_t *)(const void *)copy->weights)[at];
+	fault.element = at;
+	return lookup_error(e, b, &fault);
+}
+
+/* Copies @bytes to *@to, which moves behind them. Return: where they are. */
+static char *put_bytes(char **to, const void *from, uint64_t bytes)
+{
+	char *at = *to;
+
+	if (bytes)
+		memcpy(at, from, bytes);
+	memset(at + bytes, 0, segment_pad(bytes) - bytes);
+	*to = at + segment_pad(bytes);
+	return at;
+}
+
+static int put_input(const struct embeng *e, const struct embeng_batch *b, size_t f, char **to)
+{
+	const struct input *in = &b->inputs[f];
+	const struct segment_input head = {
+		.samples = in->samples,
+		.ids = in->id_count,
+		.form = in->form,
+		.width = (uint32_t)width_of_ids(in),
+		.pooled = in->pooled,
+		.weighted = in->weights != NULL,
+	};
+	struct input_copy copy;
+
+	put_bytes(to, &head, sizeof(head));
+	copy.offsets = in->form == INPUT_CSR ? put_bytes(to, in->offsets, 8 * (in->samples + 1))
+					     : NULL;
+	copy.ids = put_bytes(to, in->ids, width_of_ids(in) * in->id_count);
+	copy.weights = put_bytes(to, in->weights, in->weights ? 4 * (uint64_t)in->id_count : 0);
+	return check_copy(e, b, f, &copy);
+}
+
+static uint64_t bytes_for_host(const struct hosts *h, const struct embeng_batch *b, uint32_t host)
+{
+	uint64_t bytes = sizeof(struct segment_head);
+
+	for (size_t f = 0; f < b->count; f++)
+		if (feature_part(h, f, host))
+			bytes += bytes_of_input(&b->inputs[f]);
+	return bytes;
+}
+
+int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch *b)
+{
+	struct cargo *cargo = slot->cargo;
+	uint64_t all = 0;
+	char *to;
+	int ret;
+
+	for (uint32_t host = 0; host < h->hosts; host++) {
+		cargo->ids_for[host].bytes = bytes_for_host(h, b, host);
+		all += cargo->ids_for[host].bytes;
+	}
+	ret = memory_need(&cargo->ids, all);
+	to = cargo->ids.data;
+	for (uint32_t host = 0; !ret && host < h->hosts; host++) {
+		const struct segment_head head = {
+			.bytes = cargo->ids_for[host].bytes,
+			.replica = slot->replica,
+			.flags = slot->ids_only ? SEGMENT_IDS_ONLY : 0,
+		};
+
+		cargo->ids_for[host].data = to;
+		put_bytes(&to, &head, sizeof(head));
+		for (size_t f = 0; !ret && f < b->count; f++)
+			if (feature_part(h, f, host))
+				ret = put_input(h->e, b, f, &to);
+	}
+	return ret;
+}
+
+/* Reads one feature. Return: false if the segment has another form. */
+static bool take_input(struct reading *segment, const struct feature *f, struct input *in)
+{
+	const struct segment_input *head = read_next(segment, sizeof(*head));
+
+	input_clear(in);
+	if (!head || (head->form != INPUT_DENSE && head->form != INPUT_CSR) ||
+	    (head->width != 4 && head->width != 8) || head->samples > UINT64_MAX / 16 ||
+	    head->ids > UINT64_MAX / 16)
+		return false;
+	in->form = (enum input_form)head->form;
+	in->pooled = head->pooled;
+	in->type = head->width == 4 ? EMBENG_I32 : EMBENG_I64;
+	in->samples = head->samples;
+	in->id_count = head->ids;
+	in->rank = 1;
+	in->shape[0] = (int64_t)head->samples;
+	if (in->form == INPUT_CSR && !in->pooled)
+		in->shape[in->rank++] = f->max_sequence_length;
+	if (in->form == INPUT_CSR)
+		in->offsets = read_next(segment, 8 * (head->samples + 1));
+	in->ids = read_next(segment, head->width * head->ids);
+	in->weights = head->weighted ? read_next(segment, 4 * head->ids) : NULL;
+	return in->ids && (in->form == INPUT_DENSE || in->offsets) &&
+	       (!head->weighted || in->weights);
+}
+
+/* A feature that only the owner handle has. */
+static void empty_input(struct input *in)
+{
+	static const int64_t none[1];
+
+	input_clear(in);
+	in->form = INPUT_CSR;
+	in->pooled = true;
+	in->type = EMBENG_I64;
+	in->offsets = none;
+	in->rank = 1;
+	in->shape[0] = 0;
+}
+
+int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
+	       struct embeng_batch *b)
+{
+	size_t count = 0;
+
+	for (size_t f = 0; f < h->e->model->feature_count; f++) {
+		if (h->features[f] < 0)
+			continue;
+		if (!take_input(segment, &h->e->model->features[f], &b->inputs[count++]))
+			return segment_bad(h, host, "ids");
+	}
+	while (count < b->count)
+		empty_input(&b->inputs[count++]);
+	return 0;
+}
+
+static bool has_owner_room(struct embeng *owner, void *arg)
+{
+	const uint64_t *step = arg;
+	const struct embeng_steps steps = session_steps(owner);
+
+	return owner->failed || embeng_steps_have_room(&steps, *step);
+}
+
+/* Steps that were handed in may not be applied yet, and then the owner handle has no buffers. */
+static int await_owner_room(struct embeng *owner, uint64_t step)
+{
+	int ret;
+
+	pthread_mutex_lock(&owner->lock);
+	ret = wait_until(owner, has_owner_room, &step, deadline_never());
+	pthread_mutex_unlock(&owner->lock);
+	return ret;
+}
+
+static int serve_host_ids(struct hosts *h, uint64_t step, uint32_t host, struct reading message,
+			  uint32_t *served)
+{
+	const struct segment_head *head;
+	struct reading segment;
+	int ret = 0;
+
+	while (!ret && message.left) {
+		head = segment_next(&message, &segment);
+		if (!head || head->replica >= h->e->replica_count ||
+		    hosts_home(h, head->replica) != host)
+			return segment_bad(h, host, "ids");
+		h->ids_only[step % h->e->depth][head->replica] = head->flags & SEGMENT_IDS_ONLY;
+		ret = ids_unpack(h, &segment, host, h->batches[head->replica]);
+		ret = ret ? ret : embeng_enqueue(h->owner, h->batches[head->replica], -1);
+		++*served;
+	}
+	return ret;
+}
+
+int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received)
+{
+	uint32_t served = 0;
+	int ret = await_owner_room(h->owner, step);
+
+	for (uint32_t host = 0; !ret && host < h->hosts; host++)
+		ret = serve_host_ids(h, step, host,
+				     (struct reading){received[host].data, received[host].bytes},
+				     &served);
+	if (!ret && served != h->e->replica_count)
+		ret = fail(-EBADMSG, "ids of %u replicas came, the model has %u", served,
+			   h->e->replica_count);
+	return ret;
+}

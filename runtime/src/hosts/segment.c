@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reading messages segment by segment, and the memory in which they are made. Ids, activations and gradients
+ * are packed alike, each in a file of its own.
+ *
+ * Messages belong to the group, memory to its slot or thread. No lock is needed.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "segment.h"
+
+const struct segment_head *segment_next(struct reading *message, struct reading *segment)
+{
+	const struct segment_head *head = (const void *)message->at;
+
+	if (message->left < sizeof(*head) || head->bytes < sizeof(*head) ||
+	    head->bytes > message->left || head->bytes % 8)
+		return NULL;
+	segment->at = message->at + sizeof(*head);
+	segment->left = head->bytes - sizeof(*head);
+	message->at += head->bytes;
+	message->left -= head->bytes;
+	return head;
+}
+
+int segment_bad(const struct hosts *h, uint32_t host, const char *what)
+{
+	return fail(-EBADMSG,
+		    "host %" PRIu32
+		    " (%s) sent %s that this host cannot read; do both run the same "
+		    "version?",
+		    host, embeng_group_host(h->group, host), what);
+}
+
+int memory_need(struct hosts_memory *memory, uint64_t bytes)
+{
+	char *grown;
+
+	if (bytes <= memory->bytes)
+		return 0;
+	bytes += bytes / 2;
+	grown = malloc(bytes);
+	if (!grown)
+		return fail(-ENOMEM, "there is no memory for %" PRIu64 " bytes to other hosts",
+			    bytes);
+	free(memory->data);
+	memory->data = grown;
+	memory->bytes = bytes;
+	return 0;
+}

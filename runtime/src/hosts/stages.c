@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The three stages of a step: ids, answers, gradients. Each has a thread, which runs stage_move() whenever
+ * stage_can_move(). A stage never waits for a call that the program of this host has still to make; other
+ * hosts are waited for in exchanges.
+ *
+ * e->lock is held at the calls, and not during exchanges and calls of the owner handle.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "segment.h"
+#include "steps.h"
+
+/* The update that a lookup must see, counted back from its step. */
+static uint64_t lag_of(const struct hosts *h)
+{
+	return h->e->model->engine.pipelining ? 2 : 1;
+}
+
+static bool all_gave(const struct hosts *h, uint64_t step)
+{
+	const struct embeng *e = h->e;
+
+	for (uint32_t i = 0; i < e->local_replicas; i++)
+		if (e->steps[e->first_replica + i].updated < step)
+			return false;
+	return true;
+}
+
+bool stage_can_move(const struct hosts *h, uint32_t stage)
+{
+	if (h->failed)
+		return false;
+	switch (stage) {
+	case CHANNEL_IDS:
+		return h->looked < h->updated + h->e->depth &&
+		       (hosts_serves_only(h) || steps_enqueued(h) > h->looked ||
+			(h->refused && h->refused->step == h->looked + 1));
+	case CHANNEL_ANSWERS:
+		return h->answered < h->looked && h->answered + 1 <= h->updated + lag_of(h);
+	default:
+		return h->updated < h->answered && all_gave(h, h->updated + 1);
+	}
+}
+
+static const struct embeng_bytes *bytes_of_slot(const struct slot *slot, uint32_t stage)
+{
+	return stage == CHANNEL_IDS ? slot->cargo->ids_for : slot->cargo->gradients_for;
+}
+
+/* Puts the segments of several replicas one behind another; one alone goes as it is. */
+static int join_segments(struct hosts *h, uint64_t step, uint32_t stage)
+{
+	struct hosts_memory *memory = &h->memory[stage];
+	struct embeng_bytes *send = h->send[stage];
+	const uint32_t count = h->e->local_replicas;
+	struct slot **slots = h->slots[stage];
+	uint64_t all = 0;
+	char *to;
+	int ret;
+
+	pthread_mutex_lock(&h->e->lock);
+	for (uint32_t i = 0; i < count; i++)
+		slots[i] = steps_slot(h, i, step);
+	pthread_mutex_unlock(&h->e->lock);
+	for (uint32_t host = 0; host < h->hosts; host++) {
+		send[host] = count == 1 ? bytes_of_slot(slots[0], stage)[host]
+					: (struct embeng_bytes){0};
+		for (uint32_t i = 0; count > 1 && i < count; i++)
+			all += bytes_of_slot(slots[i], stage)[host].bytes;
+	}
+	ret = memory_need(memory, all);
+	to = memory->data;
+	for (uint32_t host = 0; !ret && count > 1 && host < h->hosts; host++) {
+		send[host].data = to;
+		for (uint32_t i = 0; i < count; i++) {
+			const struct embeng_bytes *from = &bytes_of_slot(slots[i], stage)[host];
+
+			memcpy(to, from->data, from->bytes);
+			to += from->bytes;
+			send[host].bytes += from->bytes;
+		}
+	}
+	return ret;
+}
+
+/* The sentence of what the owner handle could not do, for the next exchange. */
+static void keep_owner_failure(struct hosts *h, int code)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	pthread_mutex_lock(&h->e->lock);
+	if (!h->owner_code) {
+		h->owner_code = code;
+		snprintf(h->owner_text, sizeof(h->owner_text), "%s", error.text);
+	}
+	pthread_mutex_unlock(&h->e->lock);
+}
+
+static int exchange_stage(struct hosts *h, const char *phase, uint64_t step, uint32_t stage,
+			  int status, const char *text)
+{
+	struct embeng_exchange x = hosts_step_exchange(h, phase, step, stage);
+
+	x.status = status;
+	x.text = text;
+	x.send = h->send[stage];
+	if (hosts_serves_only(h) && stage != CHANNEL_ANSWERS)
+		x.timeout_ns = HOSTS_NO_LIMIT;
+	return hosts_exchange(h, &x, h->received[stage]);
+}
+
+/* A refusal is no failure: the same step is tried again with the next batches. */
+static int move_ids(struct hosts *h, uint64_t step)
+{
+	const bool refuses = h->refused && h->refused->step == step;
+	char text[EMBENG_ERROR_TEXT];
+	int status = refuses ? h->refusal : 0, ret;
+
+	memcpy(text, h->refusal_text, sizeof(text));
+	pthread_mutex_unlock(&h->e->lock);
+	ret = refuses ? 0 : join_segments(h, step, CHANNEL_IDS);
+	if (ret) {
+		struct embeng_error error = {.size = sizeof(error)};
+
+		embeng_last_error(&error);
+		snprintf(text, sizeof(text), "%s", error.text);
+		status = ret;
+	}
+	ret = exchange_stage(h, "ids", step, CHANNEL_IDS, status, text);
+	if (!ret) {
+		status = ids_serve(h, step, h->received[CHANNEL_IDS]);
+		if (status)
+			keep_owner_failure(h, status);
+	}
+	pthread_mutex_lock(&h->e->lock);
+	if (ret) {
+		if (!h->failed)
+			steps_withdraw(h, step, ret);
+		return h->failed ? ret : 0;
+	}
+	h->looked = step;
+	for (uint32_t i = 0; i < h->e->local_replicas; i++)
+		steps_slot(h, i, step)->cargo->outcome = 1;
+	return 0;
+}
+
+static void signal_event(const struct hosts *h)
+{
+	const uint64_t one = 1;
+
+	if (h->event >= 0 && write(h->event, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+/* An owner that failed says so to all, who fail alike. */
+static int move_answers(struct hosts *h, uint64_t step)
+{
+	int status, ret;
+
+	pthread_mutex_unlock(&h->e->lock);
+	ret = h->owner_code ? 0
+			    : answers_pack(h, step, &h->memory[CHANNEL_ANSWERS],
+					   h->send[CHANNEL_ANSWERS]);
+	if (ret)
+		keep_owner_failure(h, ret);
+	status = h->owner_code;
+	ret = exchange_stage(h, "activations", step, CHANNEL_ANSWERS, status, h->owner_text);
+	ret = ret ? ret : answers_take(h, step, h->received[CHANNEL_ANSWERS]);
+	if (ret)
+		hosts_fail(h, ret);
+	pthread_mutex_lock(&h->e->lock);
+	if (ret)
+		return ret;
+	h->answered = step;
+	for (uint32_t i = 0; i < h->e->local_replicas; i++)
+		steps_slot(h, i, step)->cargo->answered = true;
+	signal_event(h);
+	return 0;
+}
+
+static void end_step(struct hosts *h, uint64_t step, uint32_t discards)
+{
+	struct embeng *e = h->e;
+
+	h->updated = step;
+	e->skipped += discards == e->replica_count;
+	for (uint32_t i = 0; i < e->local_replicas; i++) {
+		struct slot *slot = steps_slot(h, i, step);
+
+		slot->state = SLOT_FREE;
+		e->replicas[slot->replica].applied = step;
+	}
+	signal_event(h);
+}
+
+static int move_gradients(struct hosts *h, uint64_t step)
+{
+	uint32_t discards = 0;
+	char text[EMBENG_ERROR_TEXT];
+	int status = h->owner_code, ret;
+
+	memcpy(text, h->owner_text, sizeof(text));
+	pthread_mutex_unlock(&h->e->lock);
+	ret = status ? 0 : join_segments(h, step, CHANNEL_GRADIENTS);
+	if (ret) {
+		keep_owner_failure(h, ret);
+		status = ret;
+		memcpy(text, h->owner_text, sizeof(text));
+	}
+	ret = exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, status, text);
+	if (ret) {
+		hosts_fail(h, ret);
+	} else {
+		ret = gradients_serve(h, step, h->received[CHANNEL_GRADIENTS], &discards);
+		/* All hosts have found other rates alike; the others learn of the rest next. */
+		if (ret == -EPROTO)
+			hosts_fail(h, ret);
+		else if (ret)
+			keep_owner_failure(h, ret);
+	}
+	pthread_mutex_lock(&h->e->lock);
+	if (h->failed)
+		return h->failed;
+	end_step(h, step, discards);
+	return 0;
+}
+
+int stage_move(struct hosts *h, uint32_t stage)
+{
+	switch (stage) {
+	case CHANNEL_IDS:
+		return move_ids(h, h->looked + 1);
+	case CHANNEL_ANSWERS:
+		return move_answers(h, h->answered + 1);
+	default:
+		return move_gradients(h, h->updated + 1);
+	}
+}
