@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "group/group.h"
 #include "hosts.h"
-#include "steps.h"
 
 /* A thread looks so often whether embeng_interrupt() was called. */
 #define NAP_NS 20000000ull

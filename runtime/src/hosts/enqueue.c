@@ -15,23 +15,11 @@
 #include "segment.h"
 #include "steps.h"
 
-int steps_resolve(const struct embeng *e, struct slot *slot, const struct embeng_batch *b)
-{
-	for (size_t f = 0; f < b->count; f++)
-		if (b->inputs[f].form == INPUT_PARTITIONED)
-			return fail(
-				-ENOTSUP,
-				"feature %s: a handle over a group takes no partitioned inputs; "
-				"give the ids",
-				e->model->features[f].name);
-	return batch_check(b, e->outputs, slot->resolved);
-}
-
 /* A batch that is refused is refused by all hosts, unless nobody else need know that it was tried. */
-static int take_ids(struct hosts *h, struct slot *slot, const struct embeng_batch *b)
+static int take_batch_ids(struct hosts *h, struct slot *slot, const struct embeng_batch *b)
 {
 	struct embeng *e = h->e;
-	int ret = steps_resolve(e, slot, b);
+	int ret = ids_resolve(e, slot, b);
 
 	ret = ret ? ret
 		  : layout_outputs(e->model, slot->resolved, slot->at, slot->elements,
@@ -156,7 +144,7 @@ static int enqueue_training(struct hosts *h, const struct embeng_batch *b, struc
 
 	if (ret)
 		return ret;
-	ret = take_ids(h, slot, b);
+	ret = take_batch_ids(h, slot, b);
 	if (ret && ret != -ENOMEM)
 		ret = refuse_step(h, slot, ret);
 	return finish_enqueue(h, slot, ret);
@@ -372,7 +360,7 @@ static int update_slot(struct hosts *h, struct slot *slot, const struct embeng_b
 		       const struct embeng_gradients *g)
 {
 	struct embeng *e = h->e;
-	int ret = take_ids(h, slot, b);
+	int ret = take_batch_ids(h, slot, b);
 
 	if (ret && ret != -ENOMEM)
 		return finish_enqueue(h, slot, refuse_step(h, slot, ret));

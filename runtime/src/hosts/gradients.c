@@ -26,8 +26,8 @@ static uint64_t floats_for(const struct hosts *h, const struct slot *slot, size_
 	return slot->elements[f] / (uint64_t)m->tables[m->features[f].table].dim * part->columns;
 }
 
-static uint64_t bytes_for(const struct hosts *h, const struct slot *slot, uint32_t host,
-			  const struct embeng_gradients *g)
+static uint64_t bytes_of_parcel(const struct hosts *h, const struct slot *slot, uint32_t host,
+				const struct embeng_gradients *g)
 {
 	uint64_t bytes = head_bytes(h);
 
@@ -85,7 +85,7 @@ static int put_gradient(const struct hosts *h, const struct slot *slot, size_t f
 	return ret;
 }
 
-static int check_sums(const struct hosts *h, const struct slot *slot)
+static int check_given_sums(const struct hosts *h, const struct slot *slot)
 {
 	const struct embeng_model *m = h->e->model;
 	int ret = 0;
@@ -103,9 +103,9 @@ int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradi
 	int ret;
 
 	slot->sums = g->sums;
-	ret = g->sums ? check_sums(h, slot) : 0;
+	ret = g->sums ? check_given_sums(h, slot) : 0;
 	for (uint32_t host = 0; host < h->hosts; host++) {
-		cargo->gradients_for[host].bytes = bytes_for(h, slot, host, g);
+		cargo->gradients_for[host].bytes = bytes_of_parcel(h, slot, host, g);
 		all += cargo->gradients_for[host].bytes;
 	}
 	ret = ret ? ret : memory_need(&cargo->gradients, all);
@@ -153,8 +153,8 @@ static bool same_rates(const struct hosts *h, const struct segment_head *a,
 	return a->multiplier == b->multiplier && !memcmp(a + 1, b + 1, 4 * h->e->model->rate_count);
 }
 
-static int compare_rates(const struct hosts *h, uint64_t step, struct step_rates *first,
-			 const struct segment_head *head, uint32_t host)
+static int agree_on_rates(const struct hosts *h, uint64_t step, struct step_rates *first,
+			  const struct segment_head *head, uint32_t host)
 {
 	if (head->flags & SEGMENT_DISCARD)
 		return 0;
@@ -195,7 +195,7 @@ static int find_segments(struct hosts *h, uint64_t step, const struct embeng_byt
 			heads[head->replica] = head;
 			segments[head->replica] = segment;
 			found++;
-			ret = compare_rates(h, step, &first, head, host);
+			ret = agree_on_rates(h, step, &first, head, host);
 		}
 	}
 	if (!ret && found != h->e->replica_count)
@@ -245,7 +245,7 @@ static int find_gradients(const struct hosts *h, uint32_t host, struct reading *
 }
 
 /* The floats that the owner handle's view of a replica has for each feature. */
-static int count_elements(struct hosts *h, uint32_t replica, size_t *elements)
+static int count_owner_elements(struct hosts *h, uint32_t replica, size_t *elements)
 {
 	struct slot *slot;
 
@@ -278,7 +278,7 @@ static int apply_replica(struct hosts *h, const struct segment_head *head, struc
 	if (head->flags & SEGMENT_DISCARD)
 		return embeng_discard(h->owner, head->replica, -1);
 	name_rates(h, head, lists->rates);
-	ret = count_elements(h, head->replica, lists->elements);
+	ret = count_owner_elements(h, head->replica, lists->elements);
 	ret = ret ? ret
 		  : find_gradients(h, hosts_home(h, head->replica), &segment, lists->features,
 				   lists->elements);

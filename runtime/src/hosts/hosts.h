@@ -149,8 +149,9 @@ struct hosts {
 
 /* -- for calls on rows, state and checkpoints (rows.c, state.c, save.c) -- */
 
-/* The host that feeds a replica. */
+/* progress.c: the host that feeds a replica, and the first one of a host, or of the next that has one. */
 uint32_t hosts_home(const struct hosts *h, uint32_t replica);
+uint32_t hosts_first_replica(const struct hosts *h, uint32_t host);
 /* The part of a table that a host has, or NULL. */
 const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t host);
 
@@ -179,12 +180,15 @@ int hosts_control(struct embeng *e, const char *phase, int status, const struct 
 
 /* -- inside -- */
 
-/* open.c */
-extern const struct calls hosts_calls;
-
-/* part.c: the model of this host's part; the first rows of the parts that are not whole tables. */
-int part_model(const struct hosts *h, struct embeng_model **out);
-int part_begin(const struct hosts *h);
+/*
+ * progress.c, e->lock held: the last step that all replicas of this host have enqueued; the slot of a local
+ * replica, counted from 0, that has a step, or NULL; whether a stage, which is a channel, can take the next
+ * step, and whether any can.
+ */
+uint64_t steps_enqueued(const struct hosts *h);
+struct slot *steps_slot(const struct hosts *h, uint32_t local, uint64_t step);
+bool stage_can_move(const struct hosts *h, uint32_t stage);
+bool steps_can_move(const struct hosts *h);
 
 /* control.c: keeps a failure for all calls; e->lock is not held. The sentence is the thread's last one. */
 void hosts_fail(struct hosts *h, int code);

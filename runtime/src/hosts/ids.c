@@ -52,7 +52,7 @@ static uint64_t find_outside(const char *ids, uint64_t width, uint64_t count, ui
 	return i;
 }
 
-static uint64_t find_not_finite(const struct embeng *e, const char *weights, uint64_t count)
+static uint64_t find_bad_weight(const struct embeng *e, const char *weights, uint64_t count)
 {
 	struct port_fpu fpu;
 	uint64_t at;
@@ -98,7 +98,7 @@ static int check_copy(const struct embeng *e, const struct embeng_batch *b, size
 	}
 	if (!in->weights || !model_checks_weights_of(e->model, feature))
 		return 0;
-	at = find_not_finite(e, copy->weights, in->id_count);
+	at = find_bad_weight(e, copy->weights, in->id_count);
 	if (at == in->id_count)
 		return 0;
 	fault.status = EMBENG_STATUS_WEIGHT;
@@ -108,7 +108,7 @@ static int check_copy(const struct embeng *e, const struct embeng_batch *b, size
 }
 
 /* Copies @bytes to *@to, which moves behind them. Return: where they are. */
-static char *put_bytes(char **to, const void *from, uint64_t bytes)
+static char *put_padded(char **to, const void *from, uint64_t bytes)
 {
 	char *at = *to;
 
@@ -132,11 +132,11 @@ static int put_input(const struct embeng *e, const struct embeng_batch *b, size_
 	};
 	struct input_copy copy;
 
-	put_bytes(to, &head, sizeof(head));
-	copy.offsets = in->form == INPUT_CSR ? put_bytes(to, in->offsets, 8 * (in->samples + 1))
+	put_padded(to, &head, sizeof(head));
+	copy.offsets = in->form == INPUT_CSR ? put_padded(to, in->offsets, 8 * (in->samples + 1))
 					     : NULL;
-	copy.ids = put_bytes(to, in->ids, width_of_ids(in) * in->id_count);
-	copy.weights = put_bytes(to, in->weights, in->weights ? 4 * (uint64_t)in->id_count : 0);
+	copy.ids = put_padded(to, in->ids, width_of_ids(in) * in->id_count);
+	copy.weights = put_padded(to, in->weights, in->weights ? 4 * (uint64_t)in->id_count : 0);
 	return check_copy(e, b, f, &copy);
 }
 
@@ -148,6 +148,18 @@ static uint64_t bytes_for_host(const struct hosts *h, const struct embeng_batch 
 		if (feature_part(h, f, host))
 			bytes += bytes_of_input(&b->inputs[f]);
 	return bytes;
+}
+
+int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_batch *b)
+{
+	for (size_t f = 0; f < b->count; f++)
+		if (b->inputs[f].form == INPUT_PARTITIONED)
+			return fail(
+				-ENOTSUP,
+				"feature %s: a handle over a group takes no partitioned inputs; "
+				"give the ids",
+				e->model->features[f].name);
+	return batch_check(b, e->outputs, slot->resolved);
 }
 
 int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch *b)
@@ -171,7 +183,7 @@ int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch
 		};
 
 		cargo->ids_for[host].data = to;
-		put_bytes(&to, &head, sizeof(head));
+		put_padded(&to, &head, sizeof(head));
 		for (size_t f = 0; !ret && f < b->count; f++)
 			if (feature_part(h, f, host))
 				ret = put_input(h->e, b, f, &to);
@@ -180,7 +192,7 @@ int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch
 }
 
 /* Reads one feature. Return: false if the segment has another form. */
-static bool take_input(struct reading *segment, const struct feature *f, struct input *in)
+static bool read_input(struct reading *segment, const struct feature *f, struct input *in)
 {
 	const struct segment_input *head = read_next(segment, sizeof(*head));
 
@@ -228,7 +240,7 @@ int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 	for (size_t f = 0; f < h->e->model->feature_count; f++) {
 		if (h->features[f] < 0)
 			continue;
-		if (!take_input(segment, &h->e->model->features[f], &b->inputs[count++]))
+		if (!read_input(segment, &h->e->model->features[f], &b->inputs[count++]))
 			return segment_bad(h, host, "ids");
 	}
 	while (count < b->count)

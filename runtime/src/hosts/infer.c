@@ -18,7 +18,7 @@ static int check_asked(struct hosts *h, struct slot *slot, const struct embeng_b
 	int ret;
 
 	pthread_mutex_lock(&e->lock);
-	ret = steps_resolve(e, slot, b);
+	ret = ids_resolve(e, slot, b);
 	ret = ret ? ret
 		  : layout_outputs(e->model, slot->resolved, slot->at, slot->elements,
 				   &slot->bytes);

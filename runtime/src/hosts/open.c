@@ -70,21 +70,6 @@ static struct hosts *new_hosts(struct embeng *e, struct embeng_group *group)
 	return h;
 }
 
-/* Blocks, so that replicas that are neighbours are on one host. */
-static uint32_t first_replica_of(const struct hosts *h, uint32_t host)
-{
-	return (uint32_t)((uint64_t)host * h->e->replica_count / h->hosts);
-}
-
-uint32_t hosts_home(const struct hosts *h, uint32_t replica)
-{
-	uint32_t host = (uint32_t)((uint64_t)replica * h->hosts / h->e->replica_count);
-
-	while (first_replica_of(h, host + 1) <= replica)
-		host++;
-	return host;
-}
-
 static int open_owner(struct hosts *h, const struct embeng_open_options *options)
 {
 	struct embeng_model *part = NULL;
@@ -133,8 +118,8 @@ static int build_hosts(struct embeng *e, const struct embeng_open_options *optio
 	h->features = calloc(e->model->feature_count + 1, sizeof(*h->features));
 	if (!ret && (!h->tables || !h->features))
 		ret = fail(-ENOMEM, "there is no memory for the model");
-	e->first_replica = first_replica_of(h, h->rank);
-	e->local_replicas = first_replica_of(h, h->rank + 1) - e->first_replica;
+	e->first_replica = hosts_first_replica(h, h->rank);
+	e->local_replicas = hosts_first_replica(h, h->rank + 1) - e->first_replica;
 	ret = ret ? ret : open_owner(h, options);
 	ret = greet_hosts(h, ret, &depth);
 	ret = ret ? ret : session_start_local(e, depth);
@@ -163,7 +148,7 @@ static void tell_info(struct embeng *e, struct embeng_device_info *info)
 	info->hosts = e->hosts->hosts;
 }
 
-const struct calls hosts_calls = {
+static const struct calls hosts_calls = {
 	.enqueue = hosts_enqueue,
 	.dequeue = hosts_dequeue,
 	.lookup = hosts_lookup,

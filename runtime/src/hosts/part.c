@@ -19,14 +19,6 @@
 
 #define FILL_FLOATS (1u << 18) /* this many of whole rows are made at a time */
 
-const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t host)
-{
-	for (size_t i = h->place.first[table]; i < h->place.first[table + 1]; i++)
-		if (h->place.parts[i].host == host)
-			return &h->place.parts[i];
-	return NULL;
-}
-
 static bool is_whole(const struct hosts *h, const struct place_part *part)
 {
 	return part->columns == (uint64_t)h->e->model->tables[part->table].dim;

@@ -73,6 +73,8 @@ static inline const struct place_part *feature_part(const struct hosts *h, size_
 	return hosts_part(h, h->e->model->features[feature].table, host);
 }
 
+/* ids.c: whether a batch can be looked up, but for its ids. Sets @resolved of its slot. */
+int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_batch *b);
 /*
  * ids.c: packs and checks the ids of a batch for all hosts. Return: 0, a refusal as of embeng_enqueue(),
  * -ENOMEM.
@@ -98,8 +100,5 @@ int gradients_pack_discard(struct hosts *h, struct slot *slot);
 /* Gives what came from all hosts to the owner handle. @discards: out: replicas without gradients. */
 int gradients_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received,
 		    uint32_t *discards);
-
-/* The slot of a local replica, counted from 0, that has a step, or NULL; e->lock is held. */
-struct slot *steps_slot(const struct hosts *h, uint32_t local, uint64_t step);
 
 #endif

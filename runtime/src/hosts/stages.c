@@ -13,38 +13,6 @@
 #include "segment.h"
 #include "steps.h"
 
-/* The update that a lookup must see, counted back from its step. */
-static uint64_t lag_of(const struct hosts *h)
-{
-	return h->e->model->engine.pipelining ? 2 : 1;
-}
-
-static bool all_gave(const struct hosts *h, uint64_t step)
-{
-	const struct embeng *e = h->e;
-
-	for (uint32_t i = 0; i < e->local_replicas; i++)
-		if (e->steps[e->first_replica + i].updated < step)
-			return false;
-	return true;
-}
-
-bool stage_can_move(const struct hosts *h, uint32_t stage)
-{
-	if (h->failed)
-		return false;
-	switch (stage) {
-	case CHANNEL_IDS:
-		return h->looked < h->updated + h->e->depth &&
-		       (hosts_serves_only(h) || steps_enqueued(h) > h->looked ||
-			(h->refused && h->refused->step == h->looked + 1));
-	case CHANNEL_ANSWERS:
-		return h->answered < h->looked && h->answered + 1 <= h->updated + lag_of(h);
-	default:
-		return h->updated < h->answered && all_gave(h, h->updated + 1);
-	}
-}
-
 static const struct embeng_bytes *bytes_of_slot(const struct slot *slot, uint32_t stage)
 {
 	return stage == CHANNEL_IDS ? slot->cargo->ids_for : slot->cargo->gradients_for;
@@ -86,12 +54,13 @@ static int join_segments(struct hosts *h, uint64_t step, uint32_t stage)
 	return ret;
 }
 
-/* The sentence of what the owner handle could not do, for the next exchange. */
-static void keep_owner_failure(struct hosts *h, int code)
+/* Keeps the sentence of what the owner handle could not do for the next exchange. @text: out: the same */
+static void keep_owner_failure(struct hosts *h, int code, char *text)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 
 	embeng_last_error(&error);
+	memcpy(text, error.text, sizeof(error.text));
 	pthread_mutex_lock(&h->e->lock);
 	if (!h->owner_code) {
 		h->owner_code = code;
@@ -127,14 +96,14 @@ static int move_ids(struct hosts *h, uint64_t step)
 		struct embeng_error error = {.size = sizeof(error)};
 
 		embeng_last_error(&error);
-		snprintf(text, sizeof(text), "%s", error.text);
+		memcpy(text, error.text, sizeof(text));
 		status = ret;
 	}
 	ret = exchange_stage(h, "ids", step, CHANNEL_IDS, status, text);
 	if (!ret) {
 		status = ids_serve(h, step, h->received[CHANNEL_IDS]);
 		if (status)
-			keep_owner_failure(h, status);
+			keep_owner_failure(h, status, text);
 	}
 	pthread_mutex_lock(&h->e->lock);
 	if (ret) {
@@ -159,16 +128,18 @@ static void signal_event(const struct hosts *h)
 /* An owner that failed says so to all, who fail alike. */
 static int move_answers(struct hosts *h, uint64_t step)
 {
-	int status, ret;
+	char text[EMBENG_ERROR_TEXT];
+	int status = h->owner_code, ret = 0;
 
+	memcpy(text, h->owner_text, sizeof(text));
 	pthread_mutex_unlock(&h->e->lock);
-	ret = h->owner_code ? 0
-			    : answers_pack(h, step, &h->memory[CHANNEL_ANSWERS],
-					   h->send[CHANNEL_ANSWERS]);
-	if (ret)
-		keep_owner_failure(h, ret);
-	status = h->owner_code;
-	ret = exchange_stage(h, "activations", step, CHANNEL_ANSWERS, status, h->owner_text);
+	if (!status) {
+		status = answers_pack(h, step, &h->memory[CHANNEL_ANSWERS],
+				      h->send[CHANNEL_ANSWERS]);
+		if (status)
+			keep_owner_failure(h, status, text);
+	}
+	ret = exchange_stage(h, "activations", step, CHANNEL_ANSWERS, status, text);
 	ret = ret ? ret : answers_take(h, step, h->received[CHANNEL_ANSWERS]);
 	if (ret)
 		hosts_fail(h, ret);
@@ -182,7 +153,7 @@ static int move_answers(struct hosts *h, uint64_t step)
 	return 0;
 }
 
-static void end_step(struct hosts *h, uint64_t step, uint32_t discards)
+static void end_group_step(struct hosts *h, uint64_t step, uint32_t discards)
 {
 	struct embeng *e = h->e;
 
@@ -207,9 +178,8 @@ static int move_gradients(struct hosts *h, uint64_t step)
 	pthread_mutex_unlock(&h->e->lock);
 	ret = status ? 0 : join_segments(h, step, CHANNEL_GRADIENTS);
 	if (ret) {
-		keep_owner_failure(h, ret);
+		keep_owner_failure(h, ret, text);
 		status = ret;
-		memcpy(text, h->owner_text, sizeof(text));
 	}
 	ret = exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, status, text);
 	if (ret) {
@@ -220,12 +190,12 @@ static int move_gradients(struct hosts *h, uint64_t step)
 		if (ret == -EPROTO)
 			hosts_fail(h, ret);
 		else if (ret)
-			keep_owner_failure(h, ret);
+			keep_owner_failure(h, ret, text);
 	}
 	pthread_mutex_lock(&h->e->lock);
 	if (h->failed)
 		return h->failed;
-	end_step(h, step, discards);
+	end_group_step(h, step, discards);
 	return 0;
 }
 

@@ -12,39 +12,6 @@
 #include "segment.h"
 #include "steps.h"
 
-uint64_t steps_enqueued(const struct hosts *h)
-{
-	const struct embeng *e = h->e;
-	uint64_t least = e->local_replicas ? UINT64_MAX : 0;
-
-	for (uint32_t i = 0; i < e->local_replicas; i++) {
-		const uint64_t accepted = e->steps[e->first_replica + i].accepted;
-
-		least = accepted < least ? accepted : least;
-	}
-	return least;
-}
-
-struct slot *steps_slot(const struct hosts *h, uint32_t local, uint64_t step)
-{
-	const struct embeng *e = h->e;
-	struct replica *r = &e->replicas[e->first_replica + local];
-
-	for (uint32_t k = 0; k < e->slot_count; k++)
-		if (r->training[k].state != SLOT_FREE && r->training[k].step == step)
-			return &r->training[k];
-	return NULL;
-}
-
-bool steps_can_move(const struct hosts *h)
-{
-	bool can = false;
-
-	for (uint32_t stage = 0; stage < h->running; stage++)
-		can |= stage_can_move(h, stage);
-	return can;
-}
-
 /* A stage that can move does so also when the handle is closed: other hosts wait for it. */
 static void run_stage(struct hosts *h, uint32_t stage)
 {

@@ -10,25 +10,16 @@ int steps_start(struct hosts *h);
 void steps_stop(struct hosts *h);
 void steps_free(struct hosts *h);
 
-/* The last step that all replicas of this host have enqueued; e->lock is held. */
-uint64_t steps_enqueued(const struct hosts *h);
-/* Whether a thread that waits has something to do; e->lock is held. */
-bool steps_can_move(const struct hosts *h);
-
 /*
- * stages.c, e->lock held: whether a stage of the steps can take the next one; takes it, and lets go of the
- * lock meanwhile. Return: 0, or a negative errno for what ends the handle, which is kept.
+ * stages.c: moves the next step through a stage that can_move(); e->lock is held, but not meanwhile.
+ * Return: 0, or a negative errno for what ends the handle, which is kept.
  */
-bool stage_can_move(const struct hosts *h, uint32_t stage);
 int stage_move(struct hosts *h, uint32_t stage);
 
 /* withdraw.c, e->lock held: no host takes a step, nor those behind it; the sentence is the thread's last. */
 void steps_withdraw(struct hosts *h, uint64_t step, int code);
 /* Tells once why a replica's batches were withdrawn while no call on it was under way; else 0. */
 int steps_notice(struct hosts *h, uint32_t replica);
-
-/* enqueue.c: whether a batch can be looked up, but for its ids. Sets @resolved of its slot. */
-int steps_resolve(const struct embeng *e, struct slot *slot, const struct embeng_batch *b);
 
 int hosts_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns);
 int hosts_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
