@@ -336,20 +336,36 @@ int embeng_group_exchange(struct embeng_group *g, const struct embeng_exchange *
 	return ret ? ret : embeng_group_end(g, x->channel, received, error);
 }
 
-bool group_is_dead(struct embeng_group *g)
+int group_cause(struct embeng_group *g)
 {
-	bool dead;
+	int ret;
 
 	pthread_mutex_lock(&g->lock);
-	dead = g->dead;
+	ret = g->dead ? fail(g->dead, "%s", g->cause) : 0;
 	pthread_mutex_unlock(&g->lock);
-	return dead;
+	return ret;
 }
 
-void group_give_up(struct embeng_group *g, int code, const char *text)
+int group_blame(struct embeng_group *g, int code)
 {
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	int ret;
+
+	embeng_last_error(&error);
 	pthread_mutex_lock(&g->lock);
-	if (!g->dead)
-		group_die(g, code, text);
+	if (!g->blame) {
+		g->blame = code;
+		snprintf(g->blame_text, sizeof(g->blame_text), "%s", error.text);
+	}
+	pthread_cond_signal(&g->work);
 	pthread_mutex_unlock(&g->lock);
+	if (g->transport.wake)
+		g->transport.wake(g->transport.self);
+	pthread_mutex_lock(&g->lock);
+	while (!g->dead)
+		pthread_cond_wait(&g->changed, &g->lock);
+	g->told = true;
+	ret = fail(g->dead, "%s", g->cause);
+	pthread_mutex_unlock(&g->lock);
+	return ret;
 }

@@ -100,6 +100,8 @@ struct embeng_group {
 	bool stop;
 	int dead;  /* 0, or the errno of the first cause */
 	bool told; /* a call has returned it */
+	int blame; /* 0, or the errno of a failure that group_blame() brings, with its sentence */
+	char blame_text[EMBENG_ERROR_TEXT];
 	char cause[EMBENG_ERROR_TEXT];
 	struct flight flights[EMBENG_GROUP_CHANNELS];
 
@@ -170,10 +172,11 @@ int judge_states(const struct embeng_group *g, const struct wire_state *const *s
 void *service_run(void *group);
 
 /*
- * group.c, for a handle over all hosts: whether the group has failed; and its end, for a failure that all
- * hosts have found alike, so that none need be told. Exchanges in flight end with it.
+ * group.c, for a handle over all hosts: 0, or how the group has failed; and its end for a failure that the
+ * program's side found, which is the thread's last sentence. All hosts agree on one sentence, as for
+ * those of an exchange; group_blame() waits for it and returns it.
  */
-bool group_is_dead(struct embeng_group *g);
-void group_give_up(struct embeng_group *g, int code, const char *text);
+int group_cause(struct embeng_group *g);
+int group_blame(struct embeng_group *g, int code);
 
 #endif

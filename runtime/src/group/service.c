@@ -108,6 +108,8 @@ void *service_run(void *group)
 		g->moved = false;
 		for (uint32_t i = 0; i < EMBENG_GROUP_CHANNELS && !g->dead && !g->trial.on; i++)
 			advance_flight(g, &g->flights[i]);
+		if (g->blame && !g->trial.on)
+			trial_begin(g, fail(g->blame, "%s", g->blame_text), NULL);
 		trial_advance(g);
 		if (g->stop && !stopped) {
 			stopped = now_ns();

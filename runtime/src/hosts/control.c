@@ -30,8 +30,11 @@ void hosts_fail(struct hosts *h, int code)
 	}
 	pthread_cond_broadcast(&h->changed);
 	pthread_mutex_unlock(&h->e->lock);
-	/* Threads that are in an exchange leave it. */
-	group_give_up(h->group, code, error.text);
+}
+
+void hosts_blame(struct hosts *h, int code)
+{
+	hosts_fail(h, group_blame(h->group, code));
 }
 
 int hosts_check(struct hosts *h)
@@ -50,11 +53,6 @@ static int say_failure(struct hosts *h)
 {
 	h->told = true;
 	return fail(h->failed, "%s", h->failed_text);
-}
-
-bool hosts_goes_on(struct hosts *h)
-{
-	return !group_is_dead(h->group);
 }
 
 /* Nothing moves any more before the program of this host makes a call. */
@@ -107,11 +105,13 @@ int hosts_wait(struct hosts *h, bool (*ready)(struct embeng *e, void *arg), void
 
 int hosts_exchange(struct hosts *h, struct embeng_exchange *x, struct embeng_bytes *received)
 {
-	int ret = embeng_group_exchange(h->group, x, received, NULL);
+	int ret = embeng_group_exchange(h->group, x, received, NULL), cause;
 
-	if (ret && !hosts_goes_on(h))
-		hosts_fail(h, ret);
-	return ret;
+	/* A host's status is no failure of the group. */
+	cause = ret ? group_cause(h->group) : 0;
+	if (cause)
+		hosts_fail(h, cause);
+	return cause ? cause : ret;
 }
 
 /* -- collective calls -- */
@@ -170,7 +170,7 @@ static int agree_on_step(struct hosts *h, struct progress *p)
 				   "%" PRIu64 ", host %" PRIu32 " (%s) after step %" PRIu64,
 				   i, embeng_group_host(h->group, i), other.updated, first,
 				   embeng_group_host(h->group, first), p->updated);
-			hosts_fail(h, ret);
+			hosts_blame(h, ret);
 		}
 	}
 	return ret;
@@ -214,11 +214,5 @@ int hosts_control(struct embeng *e, const char *phase, int status, const struct 
 	x.status = status;
 	x.text = error.text;
 	x.send = send;
-	pthread_mutex_lock(&e->lock);
-	if (!status && h->owner_code) {
-		x.status = h->owner_code;
-		snprintf(error.text, sizeof(error.text), "%s", h->owner_text);
-	}
-	pthread_mutex_unlock(&e->lock);
 	return hosts_exchange(h, &x, received);
 }

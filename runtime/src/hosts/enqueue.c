@@ -128,7 +128,7 @@ static int take_slot(struct hosts *h, const struct embeng_batch *b, struct deadl
 		return -EBUSY;
 	note_feeder(h, *out);
 	ret = hosts_wait(h, slot_has_room, *out, deadline);
-	if (wait_is_over(ret))
+	if (hosts_is_late(h, ret))
 		ret = slot_say_room(e, *out, ret);
 	if (ret) {
 		(*out)->cargo->inside = false;
@@ -237,7 +237,7 @@ static int dequeue_oldest(struct hosts *h, uint32_t replica, struct deadline dea
 	awaited.order = slot->order;
 	clear_event(h);
 	ret = hosts_wait(h, is_answered, &awaited, deadline);
-	if (wait_is_over(ret))
+	if (hosts_is_late(h, ret))
 		return say_late(e, replica, ret);
 	if (!ret && is_withdrawn(&awaited)) {
 		ret = steps_notice(h, replica);
@@ -381,7 +381,7 @@ int hosts_update(struct embeng *e, struct embeng_batch *b, const struct embeng_g
 
 	pthread_mutex_lock(&e->lock);
 	ret = hosts_wait(h, update_has_no_view, &b->replica, deadline);
-	if (wait_is_over(ret))
+	if (hosts_is_late(h, ret))
 		ret = update_say_older(e, b->replica, ret);
 	ret = ret ? ret : take_slot(h, b, deadline, &slot);
 	if (!ret) {

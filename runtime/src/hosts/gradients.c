@@ -307,7 +307,7 @@ static int apply_all(struct hosts *h, const struct segment_head *const *heads,
 }
 
 int gradients_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received,
-		    uint32_t *discards)
+		    uint32_t *discards, bool *alike)
 {
 	const uint32_t replicas = h->e->replica_count;
 	const struct segment_head **heads = calloc(replicas, sizeof(*heads));
@@ -317,6 +317,7 @@ int gradients_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *r
 	if (!heads || !segments)
 		ret = fail(-ENOMEM, "there is no memory to apply gradients");
 	ret = ret ? ret : find_segments(h, step, received, heads, segments);
+	*alike = ret == -EPROTO;
 	*discards = 0;
 	for (uint32_t r = 0; !ret && r < replicas; r++)
 		*discards += (heads[r]->flags & SEGMENT_DISCARD) != 0;

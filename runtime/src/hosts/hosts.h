@@ -81,6 +81,7 @@ struct hosts_memory {
  * struct cargo - the part of a slot that only a group's handle needs
  * @ids: parcels of its ids, one for each host, which are @ids_for
  * @gradients: likewise of its gradients
+ * @at: where the next of it goes while it is packed
  * @feeder: the thread that enqueued it
  * @inside: that thread is still in its call, and learns the outcome there
  * @outcome: 1: the step was taken; a negative errno: it was refused
@@ -90,6 +91,7 @@ struct hosts_memory {
 struct cargo {
 	struct hosts_memory ids, gradients;
 	struct embeng_bytes *ids_for, *gradients_for; /* [hosts] */
+	char **at;				      /* [hosts] */
 	pthread_t feeder;
 	bool inside, answered, discarded;
 	int outcome;
@@ -131,9 +133,6 @@ struct hosts {
 	const struct slot *refused; /* a batch that this host refuses, or NULL */
 	int refusal;		    /* why, and later why the last step was refused */
 	char refusal_text[EMBENG_ERROR_TEXT];
-	int owner_code; /* the owner handle failed: to be told in the next exchange */
-	char owner_text[EMBENG_ERROR_TEXT];
-
 	int failed;
 	bool told;
 	char failed_text[EMBENG_ERROR_TEXT];
@@ -192,13 +191,18 @@ bool steps_can_move(const struct hosts *h);
 
 /* control.c: keeps a failure for all calls; e->lock is not held. The sentence is the thread's last one. */
 void hosts_fail(struct hosts *h, int code);
+/* The same for a failure that the group does not know yet: all hosts agree on a sentence first. */
+void hosts_blame(struct hosts *h, int code);
 /* 0, or the failure; e->lock is held. */
 int hosts_check(struct hosts *h);
-/* Whether an exchange failed because a host brought a status, and the group goes on. */
-bool hosts_goes_on(struct hosts *h);
 /* As wait_until(), for a change by other threads. */
 int hosts_wait(struct hosts *h, bool (*ready)(struct embeng *e, void *arg), void *arg,
 	       struct deadline deadline);
+/* Whether its deadline passed, which has no sentence yet; a group's failure may be -ETIME, too. */
+static inline bool hosts_is_late(const struct hosts *h, int ret)
+{
+	return wait_is_over(ret) && !h->failed;
+}
 /* One exchange of a step. A failure is kept. */
 int hosts_exchange(struct hosts *h, struct embeng_exchange *x, struct embeng_bytes *received);
 /* This host has no replica. */

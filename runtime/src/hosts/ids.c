@@ -140,14 +140,51 @@ static int put_input(const struct embeng *e, const struct embeng_batch *b, size_
 	return check_copy(e, b, f, &copy);
 }
 
-static uint64_t bytes_for_host(const struct hosts *h, const struct embeng_batch *b, uint32_t host)
+/* The parts of a feature's table, whose owners all get its ids, are [@first, @last) of the placement. */
+static const struct place_part *parts_of_feature(const struct hosts *h, size_t f,
+						 const struct place_part **last)
 {
-	uint64_t bytes = sizeof(struct segment_head);
+	const int t = h->e->model->features[f].table;
 
-	for (size_t f = 0; f < b->count; f++)
-		if (feature_part(h, f, host))
-			bytes += bytes_of_input(&b->inputs[f]);
-	return bytes;
+	*last = &h->place.parts[h->place.first[t + 1]];
+	return &h->place.parts[h->place.first[t]];
+}
+
+static uint64_t measure_parcels(const struct hosts *h, const struct embeng_batch *b,
+				struct embeng_bytes *parcels)
+{
+	uint64_t all = h->hosts * sizeof(struct segment_head);
+
+	for (uint32_t host = 0; host < h->hosts; host++)
+		parcels[host].bytes = sizeof(struct segment_head);
+	for (size_t f = 0; f < b->count; f++) {
+		const uint64_t bytes = bytes_of_input(&b->inputs[f]);
+		const struct place_part *last, *part = parts_of_feature(h, f, &last);
+
+		for (; part < last; part++) {
+			parcels[part->host].bytes += bytes;
+			all += bytes;
+		}
+	}
+	return all;
+}
+
+static void begin_parcels(const struct hosts *h, const struct slot *slot)
+{
+	struct cargo *cargo = slot->cargo;
+	char *to = cargo->ids.data;
+
+	for (uint32_t host = 0; host < h->hosts; host++) {
+		const struct segment_head head = {
+			.bytes = cargo->ids_for[host].bytes,
+			.replica = slot->replica,
+			.flags = slot->ids_only ? SEGMENT_IDS_ONLY : 0,
+		};
+
+		cargo->ids_for[host].data = cargo->at[host] = to;
+		put_padded(&cargo->at[host], &head, sizeof(head));
+		to += head.bytes;
+	}
 }
 
 int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_batch *b)
@@ -162,31 +199,20 @@ int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_b
 	return batch_check(b, e->outputs, slot->resolved);
 }
 
+/* In the order of features, so that the first one that is wrong is told. */
 int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch *b)
 {
 	struct cargo *cargo = slot->cargo;
-	uint64_t all = 0;
-	char *to;
-	int ret;
+	int ret = memory_need(&cargo->ids, measure_parcels(h, b, cargo->ids_for));
 
-	for (uint32_t host = 0; host < h->hosts; host++) {
-		cargo->ids_for[host].bytes = bytes_for_host(h, b, host);
-		all += cargo->ids_for[host].bytes;
-	}
-	ret = memory_need(&cargo->ids, all);
-	to = cargo->ids.data;
-	for (uint32_t host = 0; !ret && host < h->hosts; host++) {
-		const struct segment_head head = {
-			.bytes = cargo->ids_for[host].bytes,
-			.replica = slot->replica,
-			.flags = slot->ids_only ? SEGMENT_IDS_ONLY : 0,
-		};
+	if (ret)
+		return ret;
+	begin_parcels(h, slot);
+	for (size_t f = 0; !ret && f < b->count; f++) {
+		const struct place_part *last, *part = parts_of_feature(h, f, &last);
 
-		cargo->ids_for[host].data = to;
-		put_padded(&to, &head, sizeof(head));
-		for (size_t f = 0; !ret && f < b->count; f++)
-			if (feature_part(h, f, host))
-				ret = put_input(h->e, b, f, &to);
+		for (; !ret && part < last; part++)
+			ret = put_input(h->e, b, f, &cargo->at[part->host]);
 	}
 	return ret;
 }

@@ -97,8 +97,11 @@ int answers_place(const struct hosts *h, const struct place_part *part, struct r
 /* gradients.c: packs and checks one replica's gradients for all hosts, or that none come. */
 int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradients *g);
 int gradients_pack_discard(struct hosts *h, struct slot *slot);
-/* Gives what came from all hosts to the owner handle. @discards: out: replicas without gradients. */
+/*
+ * Gives what came from all hosts to the owner handle. @discards: out: replicas without gradients. @alike:
+ * out: all hosts find the same failure.
+ */
 int gradients_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received,
-		    uint32_t *discards);
+		    uint32_t *discards, bool *alike);
 
 #endif

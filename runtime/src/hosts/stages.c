@@ -6,7 +6,7 @@
  *
  * e->lock is held at the calls, and not during exchanges and calls of the owner handle.
  */
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,19 +54,15 @@ static int join_segments(struct hosts *h, uint64_t step, uint32_t stage)
 	return ret;
 }
 
-/* Keeps the sentence of what the owner handle could not do for the next exchange. @text: out: the same */
-static void keep_owner_failure(struct hosts *h, int code, char *text)
+/* Ends the handle on all hosts, for what this one cannot do. */
+static void blame_step(struct hosts *h, const char *phase, uint64_t step, int code)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 
 	embeng_last_error(&error);
-	memcpy(text, error.text, sizeof(error.text));
-	pthread_mutex_lock(&h->e->lock);
-	if (!h->owner_code) {
-		h->owner_code = code;
-		snprintf(h->owner_text, sizeof(h->owner_text), "%s", error.text);
-	}
-	pthread_mutex_unlock(&h->e->lock);
+	hosts_blame(h, error_set(code, error.status,
+				 "step %" PRIu64 ", %s: host %" PRIu32 " (%s) says: %.350s", step,
+				 phase, h->rank, embeng_group_host(h->group, h->rank), error.text));
 }
 
 static int exchange_stage(struct hosts *h, const char *phase, uint64_t step, uint32_t stage,
@@ -87,7 +83,7 @@ static int move_ids(struct hosts *h, uint64_t step)
 {
 	const bool refuses = h->refused && h->refused->step == step;
 	char text[EMBENG_ERROR_TEXT];
-	int status = refuses ? h->refusal : 0, ret;
+	int status = refuses ? h->refusal : 0, ret, served;
 
 	memcpy(text, h->refusal_text, sizeof(text));
 	pthread_mutex_unlock(&h->e->lock);
@@ -100,17 +96,14 @@ static int move_ids(struct hosts *h, uint64_t step)
 		status = ret;
 	}
 	ret = exchange_stage(h, "ids", step, CHANNEL_IDS, status, text);
-	if (!ret) {
-		status = ids_serve(h, step, h->received[CHANNEL_IDS]);
-		if (status)
-			keep_owner_failure(h, status, text);
-	}
+	served = ret ? 0 : ids_serve(h, step, h->received[CHANNEL_IDS]);
+	if (served)
+		blame_step(h, "ids", step, served);
 	pthread_mutex_lock(&h->e->lock);
-	if (ret) {
-		if (!h->failed)
-			steps_withdraw(h, step, ret);
-		return h->failed ? ret : 0;
-	}
+	if (ret && !h->failed)
+		steps_withdraw(h, step, ret);
+	if (ret || h->failed)
+		return h->failed;
 	h->looked = step;
 	for (uint32_t i = 0; i < h->e->local_replicas; i++)
 		steps_slot(h, i, step)->cargo->outcome = 1;
@@ -125,24 +118,25 @@ static void signal_event(const struct hosts *h)
 		return; /* it is readable already */
 }
 
-/* An owner that failed says so to all, who fail alike. */
+static int take_answers(struct hosts *h, uint64_t step)
+{
+	int ret = answers_take(h, step, h->received[CHANNEL_ANSWERS]);
+
+	if (ret)
+		blame_step(h, "activations", step, ret);
+	return ret;
+}
+
 static int move_answers(struct hosts *h, uint64_t step)
 {
-	char text[EMBENG_ERROR_TEXT];
-	int status = h->owner_code, ret = 0;
+	int ret;
 
-	memcpy(text, h->owner_text, sizeof(text));
 	pthread_mutex_unlock(&h->e->lock);
-	if (!status) {
-		status = answers_pack(h, step, &h->memory[CHANNEL_ANSWERS],
-				      h->send[CHANNEL_ANSWERS]);
-		if (status)
-			keep_owner_failure(h, status, text);
-	}
-	ret = exchange_stage(h, "activations", step, CHANNEL_ANSWERS, status, text);
-	ret = ret ? ret : answers_take(h, step, h->received[CHANNEL_ANSWERS]);
+	ret = answers_pack(h, step, &h->memory[CHANNEL_ANSWERS], h->send[CHANNEL_ANSWERS]);
 	if (ret)
-		hosts_fail(h, ret);
+		blame_step(h, "activations", step, ret);
+	ret = ret ? ret : exchange_stage(h, "activations", step, CHANNEL_ANSWERS, 0, NULL);
+	ret = ret ? ret : take_answers(h, step);
 	pthread_mutex_lock(&h->e->lock);
 	if (ret)
 		return ret;
@@ -168,35 +162,34 @@ static void end_group_step(struct hosts *h, uint64_t step, uint32_t discards)
 	signal_event(h);
 }
 
+/* All hosts find that rates differ, and say the same of it. */
+static int serve_gradients(struct hosts *h, uint64_t step, uint32_t *discards)
+{
+	bool alike = false;
+	int ret = gradients_serve(h, step, h->received[CHANNEL_GRADIENTS], discards, &alike);
+
+	if (ret && alike)
+		hosts_blame(h, ret);
+	else if (ret)
+		blame_step(h, "gradients", step, ret);
+	return ret;
+}
+
 static int move_gradients(struct hosts *h, uint64_t step)
 {
 	uint32_t discards = 0;
-	char text[EMBENG_ERROR_TEXT];
-	int status = h->owner_code, ret;
+	int ret;
 
-	memcpy(text, h->owner_text, sizeof(text));
 	pthread_mutex_unlock(&h->e->lock);
-	ret = status ? 0 : join_segments(h, step, CHANNEL_GRADIENTS);
-	if (ret) {
-		keep_owner_failure(h, ret, text);
-		status = ret;
-	}
-	ret = exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, status, text);
-	if (ret) {
-		hosts_fail(h, ret);
-	} else {
-		ret = gradients_serve(h, step, h->received[CHANNEL_GRADIENTS], &discards);
-		/* All hosts have found other rates alike; the others learn of the rest next. */
-		if (ret == -EPROTO)
-			hosts_fail(h, ret);
-		else if (ret)
-			keep_owner_failure(h, ret, text);
-	}
+	ret = join_segments(h, step, CHANNEL_GRADIENTS);
+	if (ret)
+		blame_step(h, "gradients", step, ret);
+	ret = ret ? ret : exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, 0, NULL);
+	ret = ret ? ret : serve_gradients(h, step, &discards);
 	pthread_mutex_lock(&h->e->lock);
-	if (h->failed)
-		return h->failed;
-	end_group_step(h, step, discards);
-	return 0;
+	if (!ret)
+		end_group_step(h, step, discards);
+	return ret;
 }
 
 int stage_move(struct hosts *h, uint32_t stage)

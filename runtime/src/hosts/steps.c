@@ -75,7 +75,8 @@ static int make_parcels(const struct hosts *h, struct cargo *cargo)
 {
 	cargo->ids_for = calloc(h->hosts, sizeof(*cargo->ids_for));
 	cargo->gradients_for = calloc(h->hosts, sizeof(*cargo->gradients_for));
-	return cargo->ids_for && cargo->gradients_for ? 0 : -ENOMEM;
+	cargo->at = calloc(h->hosts, sizeof(*cargo->at));
+	return cargo->ids_for && cargo->gradients_for && cargo->at ? 0 : -ENOMEM;
 }
 
 static int make_cargo(struct hosts *h)
@@ -200,6 +201,7 @@ static void free_parcels(struct cargo *cargo)
 	free(cargo->gradients.data);
 	free(cargo->ids_for);
 	free(cargo->gradients_for);
+	free(cargo->at);
 }
 
 static void free_cargo(struct hosts *h)
@@ -241,7 +243,7 @@ int hosts_flush(struct embeng *e, int64_t timeout_ns)
 	pthread_mutex_lock(&e->lock);
 	ret = hosts_check(h);
 	ret = ret ? ret : hosts_wait(h, has_applied, NULL, deadline_in(timeout_ns));
-	if (wait_is_over(ret)) {
+	if (hosts_is_late(h, ret)) {
 		missing_part(e, missing, sizeof(missing));
 		ret = fail(ret, "embeng_flush: missing is %s%s", missing, wait_advice(ret));
 	}
