@@ -156,7 +156,8 @@ static inline size_t run_floats(const struct embeng_view *v)
 }
 
 /* Gradients depend on the activations, so that a difference in a row spreads. */
-static inline int run_apply(struct run *run, struct embeng *e, uint64_t step, uint32_t r)
+static inline int run_apply_times(struct run *run, struct embeng *e, uint64_t step, uint32_t r,
+				  float multiplier)
 {
 	static _Thread_local float room[RUN_FEATURES][RUN_SAMPLES * 96];
 	const float *features[RUN_FEATURES];
@@ -183,8 +184,14 @@ static inline int run_apply(struct run *run, struct embeng *e, uint64_t step, ui
 	run->seen[step - 1][run_replica(run, r)] = seen;
 	return embeng_apply_gradients(e,
 				      &EMBENG_INIT(embeng_gradients, .replica = r,
-						   .count = RUN_FEATURES, .features = features),
+						   .count = RUN_FEATURES, .features = features,
+						   .multiplier = multiplier),
 				      -1);
+}
+
+static inline int run_apply(struct run *run, struct embeng *e, uint64_t step, uint32_t r)
+{
+	return run_apply_times(run, e, step, r, 1.0f);
 }
 
 /* Trains on the replicas of this process, some steps ahead of the gradients. */
