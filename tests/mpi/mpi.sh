@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Groups of hosts over Open MPI and MPICH: bytes, faults, launchers, communicators of a program.
-# usage: mpi.sh FOLDER HOSTS MPI OWN EXAMPLE: the plug-ins' folder and three programs; MPI is openmpi or
+# usage: mpi.sh FOLDER HOSTS MPI OWN EXAMPLE TRAIN: the plug-ins' folder and four programs; MPI is openmpi or
 # mpich
 set -u
 
@@ -11,6 +11,7 @@ hosts=$2
 mpi=$3
 own=$4
 example=$5
+train=$6
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out
@@ -96,5 +97,16 @@ says "a level of threads that does not do is named" 2 \
 one=$("$example" threads:1 adam mean weights | sed 's/ on 1 hosts$//')
 launch "$mpi" 3 "$example" "$mpi" adam mean weights
 says "tables on 3 hosts train to the bits of one" 1 "^${one:-nothing was printed} on 3 hosts$"
+
+# The program does not say a word about hosts: EMBENG_DEVICE does. With 6 ranks two have no replica.
+one=$("$train" 20 | sed 's/ on 1 host$//')
+for ranks in 1 2 3 6; do
+	EMBENG_DEVICE=mpi:soft:cores=1,deadline=30 launch "$mpi" "$ranks" "$train" 20
+	says "one handle over $ranks ranks has the bits of one process" 1 \
+		"^${one:-nothing was printed} on $ranks hosts?$"
+done
+EMBENG_DEVICE=mpi:soft,deadline=0 launch "$mpi" 2 "$train" 20
+cat "$scratch/err" >>"$out"
+says "a deadline of nothing is refused" 2 "deadline=0 must be whole seconds"
 echo "1..$number"
 exit $failed

@@ -128,6 +128,8 @@ struct hosts {
 	uint32_t running; /* threads that were started */
 	uint32_t working; /* threads that do not wait for the program */
 	bool stop;
+	bool ending;		   /* all hosts have closed the handle: empty exchanges say so */
+	bool ended[HOSTS_THREADS]; /* such an exchange has passed the stage */
 	uint64_t looked, answered, updated;
 
 	const struct slot *refused; /* a batch that this host refuses, or NULL */
@@ -188,6 +190,8 @@ uint64_t steps_enqueued(const struct hosts *h);
 struct slot *steps_slot(const struct hosts *h, uint32_t local, uint64_t step);
 bool stage_can_move(const struct hosts *h, uint32_t stage);
 bool steps_can_move(const struct hosts *h);
+/* While the handle ends on all hosts: no stage has an exchange left to make. */
+bool steps_are_over(const struct hosts *h);
 
 /* control.c: keeps a failure for all calls; e->lock is not held. The sentence is the thread's last one. */
 void hosts_fail(struct hosts *h, int code);

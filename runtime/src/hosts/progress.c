@@ -70,20 +70,32 @@ static bool all_gave(const struct hosts *h, uint64_t step)
 	return true;
 }
 
+static bool ids_can_move(const struct hosts *h)
+{
+	if (h->looked >= h->updated + h->e->depth)
+		return h->ending;
+	return h->ending || hosts_serves_only(h) || steps_enqueued(h) > h->looked ||
+	       (h->refused && h->refused->step == h->looked + 1);
+}
+
 bool stage_can_move(const struct hosts *h, uint32_t stage)
 {
-	if (h->failed)
+	if (h->failed || h->ended[stage])
 		return false;
 	switch (stage) {
 	case CHANNEL_IDS:
-		return h->looked < h->updated + h->e->depth &&
-		       (hosts_serves_only(h) || steps_enqueued(h) > h->looked ||
-			(h->refused && h->refused->step == h->looked + 1));
+		return ids_can_move(h);
 	case CHANNEL_ANSWERS:
-		return h->answered < h->looked && h->answered + 1 <= h->updated + lag_of(h);
+		return h->answered < h->looked && h->answered < h->updated + lag_of(h);
 	default:
-		return h->updated < h->answered && all_gave(h, h->updated + 1);
+		return h->updated < h->answered && (h->ending || all_gave(h, h->updated + 1));
 	}
+}
+
+bool steps_are_over(const struct hosts *h)
+{
+	return h->ended[CHANNEL_IDS] && !stage_can_move(h, CHANNEL_ANSWERS) && !h->working &&
+	       (h->ended[CHANNEL_GRADIENTS] || h->answered == h->updated);
 }
 
 bool steps_can_move(const struct hosts *h)

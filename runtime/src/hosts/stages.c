@@ -65,6 +65,16 @@ static void blame_step(struct hosts *h, const char *phase, uint64_t step, int co
 				 phase, h->rank, embeng_group_host(h->group, h->rank), error.text));
 }
 
+/* Nobody sent anything: the handle is closed on all hosts. */
+static bool is_empty(const struct hosts *h, uint32_t stage)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t host = 0; host < h->hosts; host++)
+		bytes += h->received[stage][host].bytes;
+	return !bytes;
+}
+
 static int exchange_stage(struct hosts *h, const char *phase, uint64_t step, uint32_t stage,
 			  int status, const char *text)
 {
@@ -78,12 +88,26 @@ static int exchange_stage(struct hosts *h, const char *phase, uint64_t step, uin
 	return hosts_exchange(h, &x, h->received[stage]);
 }
 
+/* The last exchange of a stage, which hosts without replicas may be waiting in. */
+static int end_stage(struct hosts *h, const char *phase, uint64_t step, uint32_t stage)
+{
+	int ret;
+
+	pthread_mutex_unlock(&h->e->lock);
+	memset(h->send[stage], 0, h->hosts * sizeof(*h->send[stage]));
+	ret = exchange_stage(h, phase, step, stage, 0, NULL);
+	pthread_mutex_lock(&h->e->lock);
+	h->ended[stage] = !ret;
+	return ret;
+}
+
 /* A refusal is no failure: the same step is tried again with the next batches. */
 static int move_ids(struct hosts *h, uint64_t step)
 {
 	const bool refuses = h->refused && h->refused->step == step;
 	char text[EMBENG_ERROR_TEXT];
 	int status = refuses ? h->refusal : 0, ret, served;
+	bool ended;
 
 	memcpy(text, h->refusal_text, sizeof(text));
 	pthread_mutex_unlock(&h->e->lock);
@@ -96,13 +120,15 @@ static int move_ids(struct hosts *h, uint64_t step)
 		status = ret;
 	}
 	ret = exchange_stage(h, "ids", step, CHANNEL_IDS, status, text);
-	served = ret ? 0 : ids_serve(h, step, h->received[CHANNEL_IDS]);
+	ended = !ret && is_empty(h, CHANNEL_IDS);
+	served = ret || ended ? 0 : ids_serve(h, step, h->received[CHANNEL_IDS]);
 	if (served)
 		blame_step(h, "ids", step, served);
 	pthread_mutex_lock(&h->e->lock);
 	if (ret && !h->failed)
 		steps_withdraw(h, step, ret);
-	if (ret || h->failed)
+	h->ended[CHANNEL_IDS] = ended;
+	if (ret || ended || h->failed)
 		return h->failed;
 	h->looked = step;
 	for (uint32_t i = 0; i < h->e->local_replicas; i++)
@@ -178,6 +204,7 @@ static int serve_gradients(struct hosts *h, uint64_t step, uint32_t *discards)
 static int move_gradients(struct hosts *h, uint64_t step)
 {
 	uint32_t discards = 0;
+	bool ended;
 	int ret;
 
 	pthread_mutex_unlock(&h->e->lock);
@@ -185,9 +212,11 @@ static int move_gradients(struct hosts *h, uint64_t step)
 	if (ret)
 		blame_step(h, "gradients", step, ret);
 	ret = ret ? ret : exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, 0, NULL);
-	ret = ret ? ret : serve_gradients(h, step, &discards);
+	ended = !ret && is_empty(h, CHANNEL_GRADIENTS);
+	ret = ret || ended ? ret : serve_gradients(h, step, &discards);
 	pthread_mutex_lock(&h->e->lock);
-	if (!ret)
+	h->ended[CHANNEL_GRADIENTS] = ended;
+	if (!ret && !ended)
 		end_group_step(h, step, discards);
 	return ret;
 }
@@ -196,10 +225,12 @@ int stage_move(struct hosts *h, uint32_t stage)
 {
 	switch (stage) {
 	case CHANNEL_IDS:
-		return move_ids(h, h->looked + 1);
+		return h->ending ? end_stage(h, "ids", h->looked + 1, stage)
+				 : move_ids(h, h->looked + 1);
 	case CHANNEL_ANSWERS:
 		return move_answers(h, h->answered + 1);
 	default:
-		return move_gradients(h, h->updated + 1);
+		return h->ending ? end_stage(h, "gradients", h->updated + 1, stage)
+				 : move_gradients(h, h->updated + 1);
 	}
 }

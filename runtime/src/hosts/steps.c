@@ -154,28 +154,43 @@ static bool has_applied(struct embeng *e, void *arg)
 	return hosts_serves_only(e->hosts) || e->hosts->updated >= session_complete(e);
 }
 
-static bool has_failed(struct embeng *e, void *arg)
+static bool is_over(struct embeng *e, void *arg)
 {
 	(void)arg;
-	return e->hosts->failed;
+	return steps_are_over(e->hosts);
 }
 
 /*
- * A host that only serves ends when the others have left, which is a failure of its exchange. Where there are
- * such hosts, all leave together, since theirs would not know a host that leaves from one that failed.
+ * A host without replicas waits in exchanges that no batch will come for. So where there is one, all hosts
+ * close together, and then pass each stage once more with nothing.
  */
+static void end_together(struct hosts *h)
+{
+	struct embeng *e = h->e;
+	int ret = hosts_enter(e);
+
+	if (ret)
+		return;
+	ret = hosts_control(e, "close", 0, NULL, NULL);
+	hosts_leave(e);
+	pthread_mutex_lock(&e->lock);
+	h->ending = !ret;
+	pthread_cond_broadcast(&h->changed);
+	if (!ret)
+		hosts_wait(h, is_over, NULL, deadline_never());
+	pthread_mutex_unlock(&e->lock);
+}
+
 static void finish_steps(struct hosts *h)
 {
 	struct embeng *e = h->e;
 
-	if (e->replica_count < h->hosts && !hosts_enter(e)) {
-		hosts_control(e, "close", 0, NULL, NULL);
-		hosts_leave(e);
+	if (e->replica_count < h->hosts) {
+		end_together(h);
+		return;
 	}
 	pthread_mutex_lock(&e->lock);
-	hosts_wait(h, hosts_serves_only(h) ? has_failed : has_applied, NULL, deadline_never());
-	h->stop = true;
-	pthread_cond_broadcast(&h->changed);
+	hosts_wait(h, has_applied, NULL, deadline_never());
 	pthread_mutex_unlock(&e->lock);
 }
 
