@@ -148,7 +148,7 @@ struct hosts {
 	int event;		       /* eventfd of embeng_fd(), or -1 */
 };
 
-/* -- for calls on rows, state and checkpoints (rows.c, state.c, save.c) -- */
+/* -- for calls on rows, statistics, steps and checkpoints -- */
 
 /* progress.c: the host that feeds a replica, and the first one of a host, or of the next that has one. */
 uint32_t hosts_home(const struct hosts *h, uint32_t replica);

@@ -163,6 +163,14 @@ START_TEST(refuses)
 		{"soft:prefetch=default:l1", -EINVAL, "prefetch=default:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
+		{"mpi:hard", -ENODEV, "\"hard\" is not known"},
+		{"mpix:soft", -ENODEV, "\"mpix:soft\" is not known"},
+		{"mpi:mpi:soft", -ENODEV, "\"mpi:soft\" is not known"},
+		{"mpi:soft:deadline=0", -EINVAL, "deadline=0 must be whole seconds, 1 to 604800"},
+		{"mpi:soft,deadline=604801", -EINVAL, "deadline=604801"},
+		{"mpi:soft,deadline=", -EINVAL, "deadline= must be"},
+		{"mpi:soft,deadline=5s", -EINVAL, "deadline=5s"},
+		{"soft:deadline=5", -EINVAL, "\"deadline\" is not known"},
 		{"/dev/accel/accel0,cores=2", -EINVAL,
 		 "\"cores\" is not known; the options are path"},
 		{"/dev/accel/accel0,path=fast", -EINVAL, "path=fast must be mapped or validated"},
@@ -182,6 +190,45 @@ START_TEST(refuses)
 		expect_text(cases[i].text);
 		ck_assert_uint_eq(n.cores, 77);
 	}
+}
+END_TEST
+
+/* The prefix of a group, and its deadline wherever that stands among the options. */
+START_TEST(takes_groups)
+{
+	static const struct {
+		const char *name, *group;
+		enum name_kind kind;
+		uint32_t cores, deadline;
+	} cases[] = {
+		{"mpi:soft", "mpi", NAME_SOFT, 0, 0},
+		{"openmpi:soft:cores=2", "openmpi", NAME_SOFT, 2, 0},
+		{"mpich:soft:cores=2,deadline=30", "mpich", NAME_SOFT, 2, 30},
+		{"mpi:soft:deadline=30,cores=3", "mpi", NAME_SOFT, 3, 30},
+		{"mpi:soft:deadline=30", "mpi", NAME_SOFT, 0, 30},
+		{"mpi:soft,deadline=604800", "mpi", NAME_SOFT, 0, 604800},
+		{"mpi:/dev/accel/accel0,deadline=1", "mpi", NAME_NODE, 0, 1},
+		{"mpi:pci:0000:01:00.0", "mpi", NAME_PCI, 0, 0},
+		{"mpi:", "mpi", NAME_ANY, 0, 0},
+		{"mpi", "mpi", NAME_ANY, 0, 0},
+		{"mpi:deadline=7", "mpi", NAME_ANY, 0, 7},
+		{"soft", "", NAME_SOFT, 0, 0},
+	};
+	struct name n;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ck_assert_msg(!name_parse(cases[i].name, &n), "%s", cases[i].name);
+		ck_assert_str_eq(n.group, cases[i].group);
+		ck_assert_int_eq(n.kind, cases[i].kind);
+		ck_assert_uint_eq(n.cores, cases[i].cores);
+		ck_assert_uint_eq(n.deadline, cases[i].deadline);
+	}
+	setenv("EMBENG_DEVICE", "mpi:soft:cores=5,deadline=9", 1);
+	ck_assert_int_eq(name_parse(NULL, &n), 0);
+	ck_assert_str_eq(n.group, "mpi");
+	ck_assert_uint_eq(n.cores, 5);
+	ck_assert_uint_eq(n.deadline, 9);
+	unsetenv("EMBENG_DEVICE");
 }
 END_TEST
 
@@ -262,6 +309,6 @@ START_TEST(refuses_open_options)
 }
 END_TEST
 
-RUN_SUITE("name", takes_open_options, refuses_open_options, parses_options,
+RUN_SUITE("name", takes_open_options, takes_groups, refuses_open_options, parses_options,
 	  knows_devices_behind_the_driver, takes_the_environment,
 	  says_that_the_environment_is_wrong, takes_rows_to_fetch_ahead, refuses)
