@@ -215,6 +215,81 @@ START_TEST(late_program_is_named)
 }
 END_TEST
 
+/* A step in which one host gives another learning rate. */
+static void give_own_rate(struct run_host *h)
+{
+	const struct embeng_rate rate = {"lr", h->rank == CULPRIT ? 0.2f : 0.1f};
+	static _Thread_local float room[RUN_SAMPLES * 96];
+	const float *features[RUN_FEATURES];
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
+	struct embeng_batch *b = embeng_batch_new(h->e, EMBENG_TRAIN, h->rank);
+
+	for (int f = 0; f < RUN_FEATURES; f++)
+		features[f] = room;
+	ck_assert_int_eq(run_enqueue(h->run, h->e, b, 1, h->rank), 0);
+	ck_assert_int_eq(embeng_dequeue(h->e, h->rank, -1, &act), 0);
+	ck_assert_int_eq(
+		embeng_apply_gradients(h->e,
+				       &EMBENG_INIT(embeng_gradients, .replica = h->rank,
+						    .count = RUN_FEATURES, .features = features,
+						    .rates = &rate, .rate_count = 1),
+				       -1),
+		0);
+	run_note(h, embeng_flush(h->e, -1));
+	embeng_batch_free(b);
+}
+
+START_TEST(other_rates_are_named)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run group = make_run();
+
+	group.optimizer.rate_name = "lr";
+	run_hosts(&group, 4, give_own_rate, NULL, 0, DEADLINE, hosts);
+	check_agreement(
+		hosts, 4, 99, -EPROTO,
+		"step 1, gradients: host 1 (thread1) gives learning rates or a multiplier other "
+		"than those of host 0 (thread0); they must be equal to the bit");
+	run_free_rows(&group);
+}
+END_TEST
+
+/* One host's model has another optimizer. */
+static void *open_other_model(void *arg)
+{
+	struct run_host *h = arg;
+	struct run run = make_run();
+	struct embeng_model *model;
+
+	if (h->rank == CULPRIT)
+		run.optimizer = embeng_sgd(0.1f);
+	model = run_model(&run);
+	ck_assert_int_eq(embeng_group_open(&h->transport, &h->options, &h->group, NULL), 0);
+	run_note(h, embeng_open_group("soft:cores=1", model, h->group, &h->e, NULL));
+	embeng_group_close(h->group);
+	embeng_model_free(model);
+	return NULL;
+}
+
+START_TEST(other_model_is_named)
+{
+	struct embeng_transport transports[4];
+	struct run_host hosts[4];
+	pthread_t threads[4];
+
+	ck_assert_int_eq(embeng_group_threads(4, transports), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		hosts[i] = (struct run_host){.transport = transports[i],
+					     .options = EMBENG_INIT(embeng_group_options),
+					     .rank = i};
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, open_other_model, &hosts[i]), 0);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	check_agreement(hosts, 4, 99, -EPROTO, "step 0, open: host 1 (thread1) has the model ");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
@@ -222,6 +297,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, host_fails_at_any_message, 0, 24);
 	tcase_add_test(tcase, host_leaves_early);
 	tcase_add_test(tcase, late_program_is_named);
+	tcase_add_test(tcase, other_rates_are_named);
+	tcase_add_test(tcase, other_model_is_named);
 }
 
 int main(void)
