@@ -2,8 +2,10 @@
 /* Exchanges between the threads of a group: every byte arrives, whatever its length and cut. */
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "embeng.h"
 #include "group_help.h"
 #include "suite.h"
 
@@ -205,6 +207,47 @@ START_TEST(misuse_is_refused)
 }
 END_TEST
 
+/* Rank 0 looks, waits a little, and waits to the end, while rank 1 comes late. */
+static void wait_for_late_host(struct host *h)
+{
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	struct embeng_exchange x = EMBENG_INIT(embeng_exchange, .phase = "rows", .step = 6,
+					       .channel = 3);
+	const struct timespec late = {.tv_nsec = 100 * GROUP_MS};
+	uint64_t began;
+
+	expect_refusal(h, embeng_group_wait(h->group, 3, 0, &error), -EINVAL, &error,
+		       "channel 3 has no exchange");
+	expect_refusal(h, embeng_group_wait(h->group, 4, 0, &error), -EINVAL, &error, "below 4");
+	if (h->rank) {
+		nanosleep(&late, NULL);
+		host_exchange(h, &x, NULL);
+		return;
+	}
+	began = now_ns();
+	host_note(h, embeng_group_begin(h->group, &x, &error), &error, began);
+	expect_refusal(h, embeng_group_wait(h->group, 3, 0, &error), -ETIME, &error,
+		       "rows of step 6 goes on");
+	expect_refusal(h, embeng_group_wait(h->group, 3, 20 * GROUP_MS, &error), -ETIME, &error,
+		       "goes on");
+	if (now_ns() - began < 20 * GROUP_MS)
+		h->code = 2;
+	host_note(h, embeng_group_wait(h->group, 3, -1, &error), &error, began);
+	host_note(h, embeng_group_wait(h->group, 3, 0, &error), &error, began);
+	host_note(h, embeng_group_end(h->group, 3, NULL, &error), &error, began);
+}
+
+START_TEST(waits_end_before_exchanges)
+{
+	struct host hosts[2];
+
+	hosts_run(hosts, 2, wait_for_late_host, NULL, 0, NOBODY);
+	for (uint32_t rank = 0; rank < 2; rank++)
+		ck_assert_msg(hosts[rank].code == 0, "rank %u: %d %s", rank, hosts[rank].code,
+			      hosts[rank].text);
+}
+END_TEST
+
 static int open_alone(const struct embeng_transport *t, const struct embeng_group_options *o,
 		      struct embeng_error *error)
 {
@@ -233,6 +276,29 @@ START_TEST(opening_is_refused)
 	ck_assert_int_eq(open_alone(&bad, NULL, &error), -EINVAL);
 	ck_assert_int_eq(open_alone(&t, &o, &error), -ERANGE); /* and closes the transport */
 	ck_assert_ptr_nonnull(strstr(error.text, "4096 to 1073741824"));
+}
+END_TEST
+
+static int say_yes(void *arg)
+{
+	++*(int *)arg;
+	return 1;
+}
+
+/* The other rank never comes, and the deadline is five minutes away. */
+START_TEST(program_ends_opening)
+{
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	struct embeng_transport transports[2];
+	int asked = 0;
+
+	ck_assert_int_eq(embeng_group_threads(2, transports), 0);
+	embeng_ask(say_yes, &asked);
+	ck_assert_int_eq(open_alone(&transports[0], NULL, &error), -EINTR);
+	embeng_ask(NULL, NULL);
+	ck_assert_int_eq(asked, 1);
+	ck_assert_ptr_nonnull(strstr(error.text, "embeng_group_open: the program ended the call"));
+	transports[1].close(transports[1].self);
 }
 END_TEST
 
@@ -267,7 +333,9 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, channels_overlap);
 	tcase_add_test(tcase, status_is_everybodys);
 	tcase_add_test(tcase, misuse_is_refused);
+	tcase_add_test(tcase, waits_end_before_exchanges);
 	tcase_add_test(tcase, opening_is_refused);
+	tcase_add_test(tcase, program_ends_opening);
 	tcase_add_test(tcase, child_has_no_group);
 }
 

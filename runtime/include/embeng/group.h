@@ -138,8 +138,8 @@ struct embeng_group;
  * drives the transport from then on, so that exchanges go on while the program computes.
  *
  * Return: 0; -EINVAL; -ERANGE; -ENOMEM; -ETIME naming the ranks that did not come; -EPROTO (a
- * rank runs another version, has another byte order or sees another number of ranks); what the
- * transport returned.
+ * rank runs another version, has another byte order or sees another number of ranks); -EINTR (the
+ * program wanted it, see embeng_ask()); what the transport returned.
  */
 EMBENG_API int embeng_group_open(const struct embeng_transport *transport,
 				 const struct embeng_group_options *options,
@@ -211,6 +211,18 @@ struct embeng_exchange {
  */
 EMBENG_API int embeng_group_begin(struct embeng_group *g, const struct embeng_exchange *x,
 				  struct embeng_error *error);
+
+/**
+ * embeng_group_wait() - wait until an exchange has ended, so that embeng_group_end() will not wait
+ * @channel: that of the exchange
+ * @timeout_ns: most time that this call takes; 0: it only looks; below 0: no limit. The exchange goes
+ *	on afterwards, up to its own deadline
+ *
+ * Return: 0 (embeng_group_end() tells how it ended); -ETIME (it goes on); -EINVAL (no exchange was
+ * begun); -ENOTSUP in the child of a fork.
+ */
+EMBENG_API int embeng_group_wait(struct embeng_group *g, uint32_t channel, int64_t timeout_ns,
+				 struct embeng_error *error);
 
 /**
  * embeng_group_end() - wait for an exchange, and see what came

@@ -13,13 +13,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ask.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "group.h"
 
 #define DEADLINE_NS (300ull * 1000000000u)
 #define PIECE_LEAST 4096u
+#define ASK_NS 50000000
 
 /* Gives a sentence to a caller that wants it. */
 static int give_group_error(int ret, struct embeng_error *error)
@@ -142,6 +145,22 @@ static void stop_service(struct embeng_group *g)
 	pthread_join(g->service, NULL);
 }
 
+/* The program may end this wait, since nobody has the group yet. */
+static int wait_for_hello(struct embeng_group *g)
+{
+	const bool allowed = ask_allow(true);
+	int ret;
+
+	do {
+		ret = embeng_group_wait(g, 0, ASK_NS, NULL);
+		if (ret == -ETIME && ask_program())
+			ret = fail(-EINTR, "embeng_group_open: the program ended the call when it "
+					   "was asked (embeng_ask())");
+	} while (ret == -ETIME);
+	ask_allow(allowed);
+	return ret;
+}
+
 /* The first exchange: all ranks are there, and know each other's name. */
 static int say_hello(struct embeng_group *g)
 {
@@ -151,7 +170,9 @@ static int say_hello(struct embeng_group *g)
 
 	for (uint32_t rank = 0; !ret && rank < g->ranks; rank++)
 		bytes[rank] = (struct embeng_bytes){g->transport.name, strlen(g->transport.name)};
-	ret = ret ? ret : embeng_group_exchange(g, &x, bytes + g->ranks, NULL);
+	ret = ret ? ret : embeng_group_begin(g, &x, NULL);
+	ret = ret ? ret : wait_for_hello(g);
+	ret = ret ? ret : embeng_group_end(g, x.channel, bytes + g->ranks, NULL);
 	pthread_mutex_lock(&g->lock);
 	for (uint32_t rank = 0; !ret && rank < g->ranks; rank++) {
 		const struct embeng_bytes *name = &bytes[g->ranks + rank];
@@ -292,36 +313,72 @@ static int take_flight(struct embeng_group *g, struct flight *f, struct embeng_b
 	return 0;
 }
 
+/* All calls about an exchange that was begun ask for this. */
+static int check_channel(const struct embeng_group *g, uint32_t channel, const char *call)
+{
+	if (!g || channel >= EMBENG_GROUP_CHANNELS)
+		return fail(-EINVAL, "%s: a group and a channel below %d must be given", call,
+			    EMBENG_GROUP_CHANNELS);
+	if (g->generation != fork_generation())
+		return fail(-ENOTSUP, "%s: the group is that of the parent process", call);
+	return 0;
+}
+
+static int refuse_idle(const char *call, uint32_t channel)
+{
+	return fail(-EINVAL,
+		    "%s: channel %" PRIu32 " has no exchange; call embeng_group_begin() first",
+		    call, channel);
+}
+
+/* Called with the lock. Return: 0, -ETIME. */
+static int wait_flight(struct embeng_group *g, const struct flight *f, int64_t timeout_ns)
+{
+	const uint64_t now = now_ns();
+	const uint64_t end = timeout_ns < 0 ? UINT64_MAX / 2 : now + (uint64_t)timeout_ns;
+	const struct timespec until = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+	int ret = 0;
+
+	while (f->state != FLIGHT_DONE && ret != ETIMEDOUT)
+		ret = pthread_cond_timedwait(&g->changed, &g->lock, &until);
+	return f->state == FLIGHT_DONE ? 0 : -ETIME;
+}
+
+int embeng_group_wait(struct embeng_group *g, uint32_t channel, int64_t timeout_ns,
+		      struct embeng_error *error)
+{
+	int ret = check_channel(g, channel, "embeng_group_wait");
+	const struct flight *f;
+
+	if (ret)
+		return give_group_error(ret, error);
+	f = &g->flights[channel];
+	pthread_mutex_lock(&g->lock);
+	if (f->state == FLIGHT_IDLE)
+		ret = refuse_idle("embeng_group_wait", channel);
+	else if (wait_flight(g, f, timeout_ns))
+		ret = fail(-ETIME,
+			   "embeng_group_wait: channel %" PRIu32 ": %s of step %" PRIu64 " goes on",
+			   channel, f->header.phase, f->header.step);
+	pthread_mutex_unlock(&g->lock);
+	return give_group_error(ret, error);
+}
+
 int embeng_group_end(struct embeng_group *g, uint32_t channel, struct embeng_bytes *received,
 		     struct embeng_error *error)
 {
+	int ret = check_channel(g, channel, "embeng_group_end");
 	struct flight *f;
-	int ret;
 
-	if (!g || channel >= EMBENG_GROUP_CHANNELS)
-		return give_group_error(
-			fail(-EINVAL,
-			     "embeng_group_end: a group and a channel below %d must be "
-			     "given",
-			     EMBENG_GROUP_CHANNELS),
-			error);
-	if (g->generation != fork_generation())
-		return give_group_error(fail(-ENOTSUP,
-					     "embeng_group_end: the group is that of the parent "
-					     "process"),
-					error);
+	if (ret)
+		return give_group_error(ret, error);
 	f = &g->flights[channel];
 	pthread_mutex_lock(&g->lock);
 	if (f->state == FLIGHT_IDLE) {
 		ret = refuse_dead_group(g);
-		ret = ret ? ret
-			  : fail(-EINVAL,
-				 "embeng_group_end: channel %" PRIu32 " has no exchange; "
-				 "call embeng_group_begin() first",
-				 channel);
+		ret = ret ? ret : refuse_idle("embeng_group_end", channel);
 	} else {
-		while (f->state != FLIGHT_DONE)
-			pthread_cond_wait(&g->changed, &g->lock);
+		wait_flight(g, f, -1);
 		ret = take_flight(g, f, received);
 	}
 	pthread_mutex_unlock(&g->lock);
