@@ -25,7 +25,7 @@ static bool is_unique(const struct command *command)
 	return command->cmd.opcode == EMBENG_OP_UNIQUE;
 }
 
-static u16 check_head_counts(struct command *command, const struct embeng_exchange *g)
+static u16 check_head_counts(struct command *command, const struct embeng_row_exchange *g)
 {
 	if (!g->table_count || g->table_count > EMBENG_EXCHANGE_TABLES_MAX)
 		return refuse_head(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_TABLE_COUNT,
@@ -42,7 +42,7 @@ static u16 check_head_counts(struct command *command, const struct embeng_exchan
 			     &command->fault);
 }
 
-static u16 check_head(struct command *command, const struct embeng_exchange *g)
+static u16 check_head(struct command *command, const struct embeng_row_exchange *g)
 {
 	u32 flags = is_unique(command) ? 0 : EMBENG_EXCHANGE_NON_FINITE;
 	u32 hosts = is_unique(command) ? EMBENG_EXCHANGE_HOSTS_MAX : 0;
@@ -64,7 +64,8 @@ static u16 check_head(struct command *command, const struct embeng_exchange *g)
 }
 
 /* @from: the descriptor, as large as its head says */
-static u16 copy_records(struct command *command, const struct embeng_exchange *g, const u8 *from)
+static u16 copy_records(struct command *command, const struct embeng_row_exchange *g,
+			const u8 *from)
 {
 	u64 tables = g->table_count * sizeof(struct embeng_exchange_table);
 	u64 bytes = tables + g->feature_count * sizeof(struct embeng_exchange_feature);
@@ -87,7 +88,7 @@ static u16 copy_records(struct command *command, const struct embeng_exchange *g
 
 static u16 read_exchange(struct command *command)
 {
-	struct embeng_exchange head;
+	struct embeng_row_exchange head;
 	struct view view;
 	u16 status = desc_get(command, sizeof(head), EMBENG_REGION_DEVICE_READ, &view);
 

@@ -11,7 +11,7 @@
 
 /* Private copy of a descriptor. */
 struct exchange_call {
-	struct embeng_exchange given;
+	struct embeng_row_exchange given;
 	struct embeng_exchange_table *tables;
 	struct embeng_exchange_feature *features;
 };

@@ -26,7 +26,7 @@ struct listing {
 	bool left_out; /* atomic */
 };
 
-static struct spread spread_rows(const struct embeng_exchange *g, u64 rows)
+static struct spread spread_rows(const struct embeng_row_exchange *g, u64 rows)
 {
 	struct spread s = { .hosts = g->hosts, .placement = g->placement };
 

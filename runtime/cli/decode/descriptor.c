@@ -448,7 +448,7 @@ void partition_read(struct sheet *s, const struct bytes *b)
 
 /* -- UNIQUE, POOL, SUM --------------------------------------------------- */
 
-static uint64_t exchange_bytes(const struct embeng_exchange *h)
+static uint64_t exchange_bytes(const struct embeng_row_exchange *h)
 {
 	return sizeof(*h) + (uint64_t)h->table_count * h->table_stride +
 	       (uint64_t)h->feature_count * h->feature_stride;
@@ -456,7 +456,7 @@ static uint64_t exchange_bytes(const struct embeng_exchange *h)
 
 bool exchange_is(const struct bytes *b)
 {
-	struct embeng_exchange h;
+	struct embeng_row_exchange h;
 
 	if (b->size < sizeof(h))
 		return false;
@@ -518,7 +518,7 @@ static void show_exchange_feature(struct sheet *s, const struct bytes *b, uint64
 /* Only UNIQUE has hosts; nothing tells POOL from SUM. */
 void exchange_read(struct sheet *s, const struct bytes *b)
 {
-	struct embeng_exchange v;
+	struct embeng_row_exchange v;
 	uint64_t at = 0;
 
 	sheet_part(s, 0, "header");

@@ -92,7 +92,7 @@ static int make_spread_room(struct spreading *x)
 	uint64_t end;
 	int ret;
 
-	x->head = sizeof(struct embeng_exchange) +
+	x->head = sizeof(struct embeng_row_exchange) +
 		  x->batch->table_count * sizeof(struct embeng_exchange_table) +
 		  x->batch->feature_count * sizeof(struct embeng_exchange_feature);
 	end = layout_copies(x->arrays, x->array_count, x->head);
@@ -181,7 +181,7 @@ static void write_spread_features(const struct spreading *x, char *to)
 
 static void write_spread(const struct spreading *x)
 {
-	struct embeng_exchange head = {
+	struct embeng_row_exchange head = {
 		.table_count = (uint32_t)x->batch->table_count,
 		.table_stride = sizeof(struct embeng_exchange_table),
 		.feature_count = (uint32_t)x->batch->feature_count,

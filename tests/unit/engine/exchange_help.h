@@ -10,7 +10,7 @@ struct swap {
 	struct direct *d;
 	u16 opcode;
 	struct embeng_mem desc;
-	struct embeng_exchange *head;
+	struct embeng_row_exchange *head;
 	struct embeng_exchange_table *table;
 	struct embeng_exchange_feature *features;
 };
@@ -25,11 +25,11 @@ static inline struct swap swap_new(struct direct *d, u16 opcode, u32 features, u
 		d, sizeof(*s.head) + sizeof(*s.table) + features * sizeof(*s.features), &s.desc);
 	s.table = (struct embeng_exchange_table *)(s.head + 1);
 	s.features = (struct embeng_exchange_feature *)(s.table + 1);
-	*s.head = (struct embeng_exchange){.table_count = 1,
-					   .table_stride = sizeof(*s.table),
-					   .feature_count = features,
-					   .feature_stride = sizeof(*s.features),
-					   .hosts = hosts};
+	*s.head = (struct embeng_row_exchange){.table_count = 1,
+					       .table_stride = sizeof(*s.table),
+					       .feature_count = features,
+					       .feature_stride = sizeof(*s.features),
+					       .hosts = hosts};
 	s.table->row_count = rows;
 	s.table->dim = dim;
 	return s;
