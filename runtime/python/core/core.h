@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "embeng.h"
+#include "embeng/group.h"
 #include "embeng/partition.h"
 #include "handles.h"
 
@@ -42,6 +43,9 @@ struct core_state {
 	PyTypeObject *engine_type;
 	PyTypeObject *checkpoint_type;
 	PyTypeObject *table_map_type;
+	PyTypeObject *transport_type;
+	PyTypeObject *relay_type;
+	PyTypeObject *group_type;
 };
 
 /* The state of the module of which @type or one of its bases is. */
@@ -110,6 +114,8 @@ PyObject *array_new(PyObject *empty, const int64_t *shape, int rank);
 /* Raises the exception of the calling thread's last error, or of @error. Return: NULL. */
 PyObject *core_fail(struct core_state *state);
 PyObject *core_fail_of(struct core_state *state, const struct embeng_error *error);
+/* Likewise of a call of a group, where EBADMSG is about a message and not about a checkpoint. */
+PyObject *core_fail_group(struct core_state *state);
 /* Likewise of a call that makes tables, for which there may be no memory (ENOSPC, too). */
 PyObject *core_fail_making(struct core_state *state, int code);
 /* Raises one with a code and a sentence of this module. */
@@ -370,12 +376,16 @@ extern PyMethodDef session_methods[];
 
 /* -- other objects, and functions of the module ------------------------------ */
 
-extern PyType_Spec checkpoint_spec, table_map_spec;
+extern PyType_Spec checkpoint_spec, table_map_spec, transport_spec, relay_spec, group_spec;
 PyObject *table_map_new(struct engine_object *engine, int table, const char *slot);
 
 PyObject *xla_targets(PyObject *module, PyObject *unused);
 PyObject *devices_list(PyObject *module, PyObject *unused);
 PyObject *devices_describe(PyObject *module, PyObject *name);
+/* transport.c: the transport of an object, which can be taken once. Return: 0, -1. */
+int transport_take(struct core_state *state, PyObject *object, struct embeng_transport *to);
+PyObject *transport_load(PyObject *module, PyObject *name);
+PyObject *transport_threads(PyObject *module, PyObject *ranks);
 PyObject *plan_compute(struct model_object *self, PyObject *options);
 
 /*

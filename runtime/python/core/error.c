@@ -75,6 +75,14 @@ PyObject *core_fail(struct core_state *state)
 	return raise_last(state, NULL);
 }
 
+PyObject *core_fail_group(struct core_state *state)
+{
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+
+	embeng_last_error(&error);
+	return raise_given(state, error.code == -EBADMSG ? find_error(state, -EIO) : NULL, &error);
+}
+
 PyObject *core_fail_making(struct core_state *state, int code)
 {
 	return raise_last(state, code == -ENOSPC ? find_error(state, -ENOMEM) : NULL);

@@ -80,6 +80,12 @@ static PyMethodDef core_functions[] = {
 	 PyDoc_STR(
 		 "tensorflow_register($module, path, /)\n--\n\n"
 		 "Register the operators with TensorFlow, once in a process; return their names.")},
+	{"transport_load", transport_load, METH_O,
+	 PyDoc_STR("transport_load($module, name, /)\n--\n\n"
+		   "Return the transport of an MPI: mpi, openmpi or mpich.")},
+	{"transport_threads", transport_threads, METH_O,
+	 PyDoc_STR("transport_threads($module, ranks, /)\n--\n\n"
+		   "Return transports between as many threads of this process.")},
 	{0},
 };
 
@@ -146,7 +152,10 @@ static int fill_module(PyObject *module)
 	if (import_objects(state) || add_type(module, &model_spec, "Model", &state->model_type) ||
 	    add_type(module, &engine_spec, "Engine", &state->engine_type) ||
 	    add_type(module, &checkpoint_spec, "Checkpoint", &state->checkpoint_type) ||
-	    add_type(module, &table_map_spec, "TableMap", &state->table_map_type))
+	    add_type(module, &table_map_spec, "TableMap", &state->table_map_type) ||
+	    add_type(module, &transport_spec, "Transport", &state->transport_type) ||
+	    add_type(module, &relay_spec, "Relay", &state->relay_type) ||
+	    add_type(module, &group_spec, "Group", &state->group_type))
 		return -1;
 	return PyModule_AddStringConstant(module, "version", embeng_version());
 }
@@ -170,6 +179,9 @@ static int visit_state(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->engine_type);
 	Py_VISIT(state->checkpoint_type);
 	Py_VISIT(state->table_map_type);
+	Py_VISIT(state->transport_type);
+	Py_VISIT(state->relay_type);
+	Py_VISIT(state->group_type);
 	return 0;
 }
 
@@ -197,6 +209,9 @@ static int clear_state(PyObject *module)
 	Py_CLEAR(state->engine_type);
 	Py_CLEAR(state->checkpoint_type);
 	Py_CLEAR(state->table_map_type);
+	Py_CLEAR(state->transport_type);
+	Py_CLEAR(state->relay_type);
+	Py_CLEAR(state->group_type);
 	return 0;
 }
 

@@ -12,12 +12,13 @@
 the soft device, unless an engine is opened on another one.
 """
 from . import initializers, optimizers, schedules
-from ._core import device_info, device_list, version as __version__
+from ._core import Transport, device_info, device_list, version as __version__
 from ._engine import Activations, Engine, Feature, Quantization, Table, TableView, plan
 from ._errors import (AccessError, BusyError, CheckpointError, CheckpointNotFoundError,
                       DeviceError, EmbengError, InterruptedWaitError, InvalidError, NoMemoryError,
                       NotSupportedError, OutOfRangeError, StepOrderError, UnknownNameError,
                       WaitTimeoutError)
+from ._group import Group
 from ._inputs import Keyed, Ragged, Sparse
 from .initializers import Initializer
 from .optimizers import Optimizer
@@ -25,9 +26,9 @@ from .schedules import Schedule
 
 __all__ = [
     "AccessError", "Activations", "BusyError", "CheckpointError", "CheckpointNotFoundError",
-    "DeviceError", "EmbengError", "Engine", "Feature", "Initializer", "InterruptedWaitError",
-    "InvalidError", "Keyed", "NoMemoryError", "NotSupportedError", "Optimizer",
+    "DeviceError", "EmbengError", "Engine", "Feature", "Group", "Initializer",
+    "InterruptedWaitError", "InvalidError", "Keyed", "NoMemoryError", "NotSupportedError", "Optimizer",
     "OutOfRangeError", "Quantization", "Ragged", "Schedule", "Sparse", "StepOrderError", "Table",
-    "TableView", "UnknownNameError", "WaitTimeoutError", "__version__", "device_info",
+    "TableView", "Transport", "UnknownNameError", "WaitTimeoutError", "__version__", "device_info",
     "device_list", "initializers", "optimizers", "plan", "schedules",
 ]
