@@ -81,14 +81,17 @@ def build_wheel():
 
 
 def build_command():
-    """Returns the path of the command `embeng`, whose bits the package's are compared with."""
+    """Returns the path of the command `embeng`, whose bits the package's are compared with.
+
+    The plug-ins for MPI are beside it.
+    """
     for build in ("build", "build-python/command"):
         command = os.path.join(TOP, build, "runtime", "embeng")
         if os.path.exists(command):
             return command
     build = os.path.join(ROOM, "command")
     run("meson", "setup", build, "-Daccel=disabled", "-Dtests=disabled", stdout=subprocess.DEVNULL)
-    run("ninja", "-C", build, "runtime/embeng", stdout=subprocess.DEVNULL)
+    run("ninja", "-C", build, stdout=subprocess.DEVNULL)
     return os.path.join(build, "runtime", "embeng")
 
 

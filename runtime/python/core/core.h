@@ -116,6 +116,8 @@ PyObject *core_fail(struct core_state *state);
 PyObject *core_fail_of(struct core_state *state, const struct embeng_error *error);
 /* Likewise of a call of a group, where EBADMSG is about a message and not about a checkpoint. */
 PyObject *core_fail_group(struct core_state *state);
+/* Has the next core_fail() of this thread raise this one. NULL: none. */
+void core_keep_error(const struct embeng_error *error);
 /* Likewise of a call that makes tables, for which there may be no memory (ENOSPC, too). */
 PyObject *core_fail_making(struct core_state *state, int code);
 /* Raises one with a code and a sentence of this module. */
@@ -295,6 +297,7 @@ struct engine_object {
 	struct embeng *handle;	  /* open->handle */
 	struct engine_layout layout;
 	struct call *calls;	/* kept for the next ones; open->lock guards them */
+	bool collective;	/* its tables lie on several hosts, which make the same calls */
 	unsigned long *viewers; /* [replicas] thread that has the replica's view, or 0 */
 	uint32_t replicas;
 };

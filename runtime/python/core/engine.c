@@ -7,7 +7,7 @@
  * life of a map between open_engine_keep() and engine_let_go(). open->lock guards the list of calls
  * that are kept for reuse, too.
  */
-#include "core.h"
+#include "group.h"
 
 #include <errno.h>
 
@@ -258,25 +258,45 @@ int engine_table(struct engine_object *engine, PyObject *name)
 
 /* -- opening and closing -------------------------------------------------------------- */
 
+/* A group that was lent is given back on an error. */
 static int open_handle(struct engine_object *self, const struct embeng_open_options *options,
-		       struct model_object *model)
+		       struct model_object *model, struct open_group *group)
 {
-	struct embeng_engine_config config = EMBENG_INIT(embeng_engine_config);
 	int ret;
 
 	Py_BEGIN_ALLOW_THREADS
-	ret = embeng_open_with(options, model->model, &self->handle, NULL);
+	if (group)
+		ret = embeng_open_group(options->device, model->model, group->group, &self->handle,
+					NULL);
+	else
+		ret = embeng_open_with(options, model->model, &self->handle, NULL);
 	Py_END_ALLOW_THREADS
 	if (ret) {
 		core_fail_making(self->state, ret);
-		return -1;
-	}
-	self->open = open_engine_new(self->handle);
-	if (!self->open) {
+	} else {
+		self->open = open_engine_new(self->handle);
+		if (self->open) {
+			self->open->group = group;
+			return 0;
+		}
 		embeng_close(self->handle);
 		PyErr_NoMemory();
+	}
+	if (group)
+		open_group_return(group);
+	return -1;
+}
+
+static int describe_handle(struct engine_object *self, struct model_object *model)
+{
+	struct embeng_engine_config config = EMBENG_INIT(embeng_engine_config);
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+
+	if (embeng_info(self->handle, &info)) {
+		core_fail(self->state);
 		return -1;
 	}
+	self->collective = info.hosts > 1;
 	embeng_model_get_engine(model->model, &config);
 	self->replicas = config.replicas;
 	self->viewers = PyMem_Calloc(config.replicas + 1, sizeof(*self->viewers));
@@ -289,16 +309,16 @@ static int open_handle(struct engine_object *self, const struct embeng_open_opti
 
 static int read_opening(struct engine_object *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"model",   "device",   "cores", "memory",
-				"variant", "prefetch", "path",	NULL};
+	static char *names[] = {"model",    "device", "cores", "memory", "variant",
+				"prefetch", "path",   "group", NULL};
 	struct embeng_open_options options = EMBENG_INIT(embeng_open_options);
-	PyObject *model, *cores = NULL, *memory = NULL;
+	PyObject *model, *cores = NULL, *memory = NULL, *group = Py_None;
 	unsigned long long number = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|zOOzzz:Engine", names,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|zOOzzzO:Engine", names,
 					 self->state->model_type, &model, &options.device, &cores,
 					 &memory, &options.variant, &options.prefetch,
-					 &options.path))
+					 &options.path, &group))
 		return -1;
 	if (cores && whole_read(cores, "cores", UINT32_MAX, &number))
 		return -1;
@@ -307,7 +327,20 @@ static int read_opening(struct engine_object *self, PyObject *args, PyObject *kw
 	if (memory && whole_read(memory, "memory", UINT64_MAX, &number))
 		return -1;
 	options.memory = number;
-	return open_handle(self, &options, (struct model_object *)model);
+	if (group == Py_None)
+		return open_handle(self, &options, (struct model_object *)model, NULL) ||
+				       describe_handle(self, (struct model_object *)model)
+			       ? -1
+			       : 0;
+	if (!PyObject_TypeCheck(group, self->state->group_type)) {
+		PyErr_Format(PyExc_TypeError, "group: %R is no Group", group);
+		return -1;
+	}
+	if (group_lend((struct group_object *)group) ||
+	    open_handle(self, &options, (struct model_object *)model,
+			((struct group_object *)group)->open))
+		return -1;
+	return describe_handle(self, (struct model_object *)model);
 }
 
 static PyObject *make_engine(PyTypeObject *type, PyObject *args, PyObject *kwargs)

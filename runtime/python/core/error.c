@@ -57,11 +57,22 @@ static PyObject *raise_given(struct core_state *state, PyObject *type,
 	return NULL;
 }
 
+/* An error of this thread that its next failure raises in place of the last one; code 0: there is none. */
+static _Thread_local struct embeng_error kept;
+
+void core_keep_error(const struct embeng_error *error)
+{
+	kept = error ? *error : (struct embeng_error){0};
+}
+
 static PyObject *raise_last(struct core_state *state, PyObject *type)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
 
 	embeng_last_error(&error);
+	if (kept.code)
+		error = kept;
+	core_keep_error(NULL);
 	return raise_given(state, type, &error);
 }
 

@@ -29,6 +29,17 @@ static void group_leave(struct group_object *group)
 
 /* -- opening and closing ---------------------------------------------------------------- */
 
+int group_lend(struct group_object *group)
+{
+	const int ret = open_group_lend(group->open);
+
+	if (ret == -ESHUTDOWN)
+		PyErr_SetString(PyExc_ValueError, "the group is closed");
+	else if (ret)
+		core_fail_with(group->state, ret, "another engine has this group; close it first");
+	return ret ? -1 : 0;
+}
+
 struct opening {
 	struct embeng_transport transport;
 	struct embeng_group_options options;
@@ -258,6 +269,11 @@ static int start_exchange(struct group_object *self, PyObject *const *given,
 	struct parcels parcels = {0};
 	int ret = read_exchange(given, x), code = 0;
 
+	if (!ret && open_group_is_lent(self->open)) {
+		core_fail_with(self->state, -EBUSY,
+			       "an engine has this group; make exchanges when it is closed");
+		ret = -1;
+	}
 	if (!ret && given[SEND] && given[SEND] != Py_None)
 		ret = hold_parcels(self, given[SEND], &parcels);
 	if (!ret && x->channel < EMBENG_GROUP_CHANNELS &&

@@ -12,4 +12,7 @@ struct group_object {
 	struct open_group *open;
 };
 
+/* Gives the group to an engine, until open_group_return(). Return: 0, -1. */
+int group_lend(struct group_object *group);
+
 #endif

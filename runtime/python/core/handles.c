@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "open_group.h"
 #include "pending.h"
 #include "raw.h"
 #include "session.h"
@@ -251,6 +252,8 @@ void open_engine_shut(struct open_engine *open)
 	raw_calls_free(open);
 	raw_session_free(open);
 	embeng_close(open->handle);
+	if (open->group)
+		open_group_return(open->group);
 }
 
 bool open_engine_begin_change(struct open_engine *open)

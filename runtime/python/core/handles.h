@@ -15,6 +15,7 @@
 
 #include "embeng.h"
 
+struct open_group;
 struct raw_call;
 struct pending;
 struct session;
@@ -22,7 +23,8 @@ struct session;
 /* The part of an engine that needs no Python object, and may outlive it. */
 struct open_engine {
 	int64_t number;
-	struct embeng *handle; /* usable between enter and leave */
+	struct embeng *handle;	  /* usable between enter and leave */
+	struct open_group *group; /* that it is over, of which it is a use; NULL: none */
 	atomic_size_t references;
 	pthread_mutex_t updates; /* raw_update(): one at a time */
 	pthread_mutex_t lock;	 /* the members below; held for moments */

@@ -8,6 +8,7 @@
  */
 #include "open_group.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct open_group *open_group_new(struct embeng_group *group)
@@ -81,6 +82,40 @@ bool open_group_is_closed(struct open_group *open)
 	closed = open->closed;
 	pthread_mutex_unlock(&open->lock);
 	return closed;
+}
+
+int open_group_lend(struct open_group *open)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&open->lock);
+	if (open->closed)
+		ret = -ESHUTDOWN;
+	else if (open->lent)
+		ret = -EBUSY;
+	open->lent |= !ret;
+	open->users += !ret;
+	open->references += !ret;
+	pthread_mutex_unlock(&open->lock);
+	return ret;
+}
+
+void open_group_return(struct open_group *open)
+{
+	pthread_mutex_lock(&open->lock);
+	open->lent = false;
+	pthread_mutex_unlock(&open->lock);
+	open_group_leave(open);
+}
+
+bool open_group_is_lent(struct open_group *open)
+{
+	bool lent;
+
+	pthread_mutex_lock(&open->lock);
+	lent = open->lent;
+	pthread_mutex_unlock(&open->lock);
+	return lent;
 }
 
 bool open_group_begin_taking(struct open_group *open, size_t channel)

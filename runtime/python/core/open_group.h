@@ -18,6 +18,7 @@ struct open_group {
 	size_t references;
 	size_t users; /* calls under way, and engines */
 	bool closed, is_shut;
+	bool lent;			    /* to an engine, whose exchanges alone it has then */
 	bool taking[EMBENG_GROUP_CHANNELS]; /* a thread copies what came */
 };
 
@@ -32,6 +33,14 @@ void open_group_leave(struct open_group *open);
 /* Lets no use begin any more. A thread that waits for an exchange sees that. */
 void open_group_close(struct open_group *open);
 bool open_group_is_closed(struct open_group *open);
+
+/*
+ * Begins and ends a use by an engine, during which the program makes no exchanges. Return: 0, -EBUSY: another
+ * engine has it; -ESHUTDOWN: it is closed.
+ */
+int open_group_lend(struct open_group *open);
+void open_group_return(struct open_group *open);
+bool open_group_is_lent(struct open_group *open);
 
 /* Bytes that came in a channel stay there between these two. Return: false if another thread has it. */
 bool open_group_begin_taking(struct open_group *open, size_t channel);

@@ -79,6 +79,8 @@ size_t pieces_count(struct engine_object *engine, struct call *call)
 	bool in_order = true;
 	size_t cost = 0;
 
+	if (engine->collective) /* hosts whose batches differ would cut them into other pieces */
+		return 1;
 	for (size_t k = 0; k < call->feature_count; k++) {
 		if (!call->inputs[k].given)
 			continue;

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #define SLICE_NS 100000000ll
@@ -95,14 +96,33 @@ static int run_slice(struct slices *slices, int64_t timeout_ns)
 	return slices->failed ? 1 : ret;
 }
 
+/*
+ * A slice is over, or that was the end of a group of hosts, which it tells once: then the call that was made
+ * again has the group's sentence within its own.
+ */
+static void keep_group_error(const struct embeng_error *before)
+{
+	struct embeng_error now = EMBENG_INIT(embeng_error);
+
+	embeng_last_error(&now);
+	if (before->code == -ETIME && now.code == -ESHUTDOWN && strstr(now.text, before->text))
+		core_keep_error(before);
+}
+
 static int run_slices(struct slices *slices, const struct deadline *deadline)
 {
+	struct embeng_error before = EMBENG_INIT(embeng_error);
+
+	core_keep_error(NULL);
 	for (;;) {
 		int64_t slice = choose_slice(deadline);
 		int ret = run_slice(slices, slice);
 
+		if (ret == -ESHUTDOWN)
+			keep_group_error(&before);
 		if (ret != -ETIME || !slice)
 			return ret;
+		embeng_last_error(&before);
 		if (PyErr_CheckSignals())
 			return 1;
 	}

@@ -45,6 +45,7 @@ class Engine:
         variant: str | None = None,
         prefetch: str | None = None,
         path: str | None = None,
+        group: Group | None = None,
     ) -> Self: ...
     @property
     def closed(self) -> bool: ...

@@ -7,7 +7,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from . import _core
-from ._errors import UnknownNameError
+from ._errors import InvalidError, UnknownNameError
+from ._group import Group, engines
 from ._progress import Bar, Progress
 from .initializers import Initializer
 from .optimizers import Optimizer
@@ -176,6 +177,18 @@ def _build_model(tables: list[Table], features: list[Feature],
     return _core.Model(described, [feature._asdict() for feature in features], options, schedules)
 
 
+def _name_device(device: str | None, **options: Any) -> str | None:
+    """Return the name of a device with its options, as a group takes them."""
+    if not options:
+        return device
+    if device != "soft":
+        error = InvalidError(f"with a group, give {' and '.join(options)} within device, as in "
+                             "'soft:cores=2'")
+        error.code = -errno.EINVAL
+        raise error
+    return "soft:" + ",".join(f"{key}={value}" for key, value in options.items())
+
+
 def _default_features(tables: list[Table]) -> list[Feature]:
     for table in tables:
         _check_table(table)
@@ -228,6 +241,10 @@ class Engine(_core.Engine):
         Bytes that a soft device may take for tables; 0 is most of what is available.
     variant, prefetch, path : str, optional
         As ``struct embeng_open_options`` has them.
+    group : Group, optional
+        Hosts over which tables are spread; each opens an engine with the same tables. It makes no
+        exchanges of the program's until the engine is closed. "mpi:soft" as `device` opens a group
+        of its own.
     replicas, pipelining, step_depth, hosts, sharding, non_finite, fixed_shapes
         As ``struct embeng_engine_config`` has them.
 
@@ -244,6 +261,11 @@ class Engine(_core.Engine):
     -----
     Any number of threads may look up at once; updates are applied in the order in which they come,
     one replica by one thread at a time. After a fork every call fails in the child.
+
+    Over a group the numbers are those of one process with as many replicas, to the bit. Each host
+    feeds :attr:`replicas`, and makes the same calls in the same order; those that are impossible
+    over hosts raise :class:`NotSupportedError`. After a failure of a host each call raises what
+    :meth:`Group.exchange` does.
     """
 
     _tables: list[Table]
@@ -254,9 +276,9 @@ class Engine(_core.Engine):
     def __new__(cls, tables: Iterable[Table], features: Iterable[Feature] | None = None, *,
                 device: str | None = "soft", cores: int = 0, memory: int = 0,
                 variant: str | None = None, prefetch: str | None = None, path: str | None = None,
-                replicas: int = 1, pipelining: bool = False, step_depth: int = 0, hosts: int = 1,
-                sharding: str = "div", non_finite: str = "error",
-                fixed_shapes: bool = False) -> Self:
+                group: Group | None = None, replicas: int = 1, pipelining: bool = False,
+                step_depth: int = 0, hosts: int = 1, sharding: str = "div",
+                non_finite: str = "error", fixed_shapes: bool = False) -> Self:
         tables = list(tables)
         chosen = _default_features(tables) if features is None else list(features)
         options = {"replicas": replicas, "pipelining": pipelining, "step_depth": step_depth,
@@ -264,7 +286,12 @@ class Engine(_core.Engine):
                    "fixed_shapes": fixed_shapes}
         opening: dict[str, Any] = {"device": device, "cores": cores, "memory": memory,
                                    "variant": variant, "prefetch": prefetch, "path": path}
-        self = super().__new__(cls, _build_model(tables, chosen, options), **opening)
+        given = opening if group is None else {
+            "device": _name_device(device, **{key: value for key, value in opening.items()
+                                              if key != "device" and value}), "group": group}
+        self = super().__new__(cls, _build_model(tables, chosen, options), **given)
+        if self.info()["hosts"] > 1:
+            engines.add(self)
         self._tables, self._features = tables, chosen
         self._options, self._opening = options, opening
         return self
@@ -320,6 +347,13 @@ class Engine(_core.Engine):
         self._tables, self._features = all_tables, all_features
 
     # -- steps
+
+    @property
+    def replicas(self) -> range:
+        """The replicas that this process feeds: all but over a group, whose hosts share them."""
+        info = self.info()
+        first: int = info["first_replica"]
+        return range(first, first + info["replica_count"])
 
     @property
     def step(self) -> int:

@@ -214,13 +214,17 @@ class Group(_core.Group):
 
 _open: "weakref.WeakSet[Group]" = weakref.WeakSet()
 carriers: "weakref.WeakSet[Any]" = weakref.WeakSet()
+engines: "weakref.WeakSet[_core.Engine]" = weakref.WeakSet()
 
 
 def _close_all() -> None:
     """Leave groups that are still open, before the interpreter ends and MPI with it.
 
-    Carriers end, too: a thread that came back from Gloo later would end the process.
+    Engines over them come first. Carriers end, too: a thread that came back from Gloo later would
+    end the process.
     """
+    for engine in list(engines):
+        engine.close()
     for group in list(_open):
         group.close()
     for carrier in list(carriers):

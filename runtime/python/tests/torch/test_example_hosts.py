@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""The example of tables on several hosts learns the same bits under each launcher."""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hosts.py"
+
+
+def run(*command: str, **environment: str) -> dict[int, str]:
+    """Run the example, and return the digest of each host."""
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=150,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1",
+             **environment})
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert all(line[0] == "host" and len(line[2]) == 64 for line in lines), done.stdout
+    return {int(line[1].rstrip(":")): line[2] for line in lines}
+
+
+@pytest.fixture(scope="module")
+def alone() -> str:
+    """Return the digest of one process."""
+    found = run(sys.executable, str(EXAMPLE))
+    assert list(found) == [0]
+    return found[0]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_torchrun(alone: str, ranks: int) -> None:
+    found = run(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+                str(ranks), str(EXAMPLE), "torch")
+    assert found == dict.fromkeys(range(ranks), alone)
+
+
+@pytest.mark.parametrize("launcher", [
+    ["mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"], ["mpirun.mpich"]])
+def test_mpirun(alone: str, launcher: list[str]) -> None:
+    """The plug-ins of MPI are those of the build whose command the tests compare with."""
+    plugins = Path(os.environ["EMBENG_COMMAND"]).parent / "mpi"
+    name = f"libembeng-{launcher[0].partition('.')[2]}.so.0"
+    if not shutil.which(launcher[0]) or not (plugins / name).exists():
+        pytest.skip(f"{launcher[0]} or {name} is not there")
+    found = run(*launcher, "-n", "2", sys.executable, str(EXAMPLE), "mpi",
+                LD_LIBRARY_PATH=str(plugins), OMPI_ALLOW_RUN_AS_ROOT="1",
+                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    assert found == dict.fromkeys(range(2), alone)
