@@ -167,85 +167,86 @@ extern "C" {
  * tables), DEVICE (a fault of the device) or LINK (the device is gone). Documentation, the
  * command and the tests are generated from this table.
  */
-#define EMBENG_STATUS_TABLE(X) \
-	X(OK, 0, NONE, 0, 0, "no error") \
-	X(OPCODE, 1, PROGRAM, ENOTSUP, 3, \
-	  "the device does not know the opcode; firmware and program must match in version") \
-	X(QUEUE_KIND, 2, PROGRAM, EINVAL, 2, \
-	  "this kind of queue does not take the command; submit it to another queue") \
+#define EMBENG_STATUS_TABLE(X)                                                                     \
+	X(OK, 0, NONE, 0, 0, "no error")                                                           \
+	X(OPCODE, 1, PROGRAM, ENOTSUP, 3,                                                          \
+	  "the device does not know the opcode; firmware and program must match in version")       \
+	X(QUEUE_KIND, 2, PROGRAM, EINVAL, 2,                                                       \
+	  "this kind of queue does not take the command; submit it to another queue")              \
 	X(RESERVED, 3, PROGRAM, EINVAL, 2, "a reserved field or flag is not zero; set it to zero") \
-	X(KEY, 4, PROGRAM, EACCES, 4, \
-	  "no region of this context has the memory key; bind the memory before using it") \
-	X(RIGHTS, 5, PROGRAM, EACCES, 4, \
-	  "the region was bound without the right to read or to write that is needed") \
-	X(BOUNDS, 6, PROGRAM, ERANGE, 2, "the access goes beyond the end of the region") \
-	X(ALIGNMENT, 7, PROGRAM, EINVAL, 2, \
-	  "the offset is not aligned to the element width, or a core's items not to 8") \
-	X(LENGTH, 8, PROGRAM, EINVAL, 2, \
-	  "the length of the memory is not the length that the command needs") \
-	X(STRIDE, 9, PROGRAM, EINVAL, 2, \
-	  "the stride is smaller than the structure, or no multiple of 8") \
-	X(WIDTH, 10, PROGRAM, EINVAL, 2, "the width of the elements is neither 4 nor 8 bytes") \
-	X(COUNT, 11, PROGRAM, ERANGE, 2, "a count is outside its limits") \
-	X(FORM, 12, PROGRAM, EINVAL, 2, \
-	  "the input has a form that is unknown or not allowed here") \
-	X(FEATURE, 13, PROGRAM, EINVAL, 2, \
-	  "the features are not those of the model in the model's order") \
-	X(OFFSETS, 14, PROGRAM, EINVAL, 2, \
-	  "the row offsets do not rise from 0 to the number of ids") \
-	X(ID, 15, PROGRAM, ERANGE, 2, \
-	  "the id is outside its table; correct it, or give the table an out_of_range policy") \
-	X(WEIGHT, 16, PROGRAM, ERANGE, 2, \
-	  "the weight is not finite; correct it, or give the model the policy that allows it") \
-	X(STEP_ORDER, 17, PROGRAM, EPROTO, 2, \
-	  "the step is not the next one of this replica; give steps in order, each once") \
-	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2, \
-	  "the tables are already beyond the step that the command asks for") \
-	X(RATE, 19, PROGRAM, EINVAL, 2, \
-	  "the dynamic rates are not those of the model, or differ between the replicas") \
-	X(NO_MODEL, 20, PROGRAM, EINVAL, 2, "no model is loaded; load one first") \
-	X(MODEL_BUSY, 21, PROGRAM, EBUSY, 5, \
-	  "a model is loaded already or still in use; unload it first") \
-	X(MODEL_HASH, 22, PROGRAM, EINVAL, 2, \
-	  "the batch was made for another model than the loaded one") \
-	X(BLOB_FRAME, 23, MODEL, EBADMSG, 11, \
-	  "the model blob is malformed: a length, count or order in it is wrong") \
-	X(BLOB_CRC, 24, MODEL, EBADMSG, 11, \
-	  "the checksum of the model blob does not match its contents") \
-	X(BLOB_RECORD, 25, MODEL, ENOTSUP, 3, \
-	  "the model has a mandatory record that the device does not know") \
-	X(BLOB_VALUE, 26, MODEL, ERANGE, 2, "a value in the model is outside its limits") \
-	X(TABLE, 27, PROGRAM, ENOENT, 2, "the model has no such table") \
-	X(SLOT, 28, PROGRAM, ENOENT, 2, "the table has no such slot") \
-	X(ROW, 29, PROGRAM, ERANGE, 2, "the row is outside its table") \
-	X(NO_SPACE, 30, MODEL, ENOSPC, 5, "the model does not fit into the table memory") \
-	X(NO_MEMORY, 31, DEVICE, ENOMEM, 7, \
-	  "the host has no memory left for the engine; free some, or use smaller batches") \
-	X(RING_INDEX, 32, PROGRAM, EINVAL, 2, "a ring index is outside the ring") \
-	X(FENCE, 33, PROGRAM, EINVAL, 2, \
-	  "the command cannot wait for the queue that the fence names") \
-	X(TRAINING, 34, PROGRAM, EINVAL, 2, \
-	  "there is no optimizer to train with: give a table of the batch one") \
-	X(ABORTED, 35, DEVICE, ECANCELED, 7, \
-	  "the command was aborted: its queue was reset or ended, or its fence failed") \
-	X(LOST, 36, DEVICE, ESHUTDOWN, 7, \
-	  "the context was lost in a reset; open the device again and restore a checkpoint") \
-	X(INTERNAL, 37, DEVICE, EIO, 7, \
-	  "the engine failed because of an error in its memory or in a transfer") \
-	X(GONE, 38, LINK, ENODEV, 6, "the device is gone; close the handle") \
-	X(STAGE, 39, PROGRAM, EINVAL, 2, \
-	  "the table or slot has no staged copy to use, or has one already") \
-	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up") \
-	X(GRID, 41, PROGRAM, EINVAL, 2, \
-	  "a number is no multiple of the number of cores that share it") \
-	X(LIMIT, 42, PROGRAM, ERANGE, 2, \
-	  "a partition has more ids than its limit; raise it, or allow minibatches or dropping") \
-	X(BUFFER, 43, PROGRAM, ERANGE, 2, "the partitions do not fit into the buffer") \
-	X(SAMPLE, 44, PROGRAM, ERANGE, 2, "the sample is not one of this core's samples") \
-	X(GRADIENT, 45, PROGRAM, ERANGE, 2, \
-	  "the gradient is not finite; correct it, or give the model another policy for those") \
-	X(NUMBER, 46, PROGRAM, ERANGE, 2, "the number is not one that can be here; correct it") \
-	X(SNAPSHOT, 47, PROGRAM, EINVAL, 2, \
+	X(KEY, 4, PROGRAM, EACCES, 4,                                                              \
+	  "no region of this context has the memory key; bind the memory before using it")         \
+	X(RIGHTS, 5, PROGRAM, EACCES, 4,                                                           \
+	  "the region was bound without the right to read or to write that is needed")             \
+	X(BOUNDS, 6, PROGRAM, ERANGE, 2, "the access goes beyond the end of the region")           \
+	X(ALIGNMENT, 7, PROGRAM, EINVAL, 2,                                                        \
+	  "the offset is not aligned to the element width, or a core's items not to 8")            \
+	X(LENGTH, 8, PROGRAM, EINVAL, 2,                                                           \
+	  "the length of the memory is not the length that the command needs")                     \
+	X(STRIDE, 9, PROGRAM, EINVAL, 2,                                                           \
+	  "the stride is smaller than the structure, or no multiple of 8")                         \
+	X(WIDTH, 10, PROGRAM, EINVAL, 2, "the width of the elements is neither 4 nor 8 bytes")     \
+	X(COUNT, 11, PROGRAM, ERANGE, 2, "a count is outside its limits")                          \
+	X(FORM, 12, PROGRAM, EINVAL, 2,                                                            \
+	  "the input has a form that is unknown or not allowed here")                              \
+	X(FEATURE, 13, PROGRAM, EINVAL, 2,                                                         \
+	  "the features are not those of the model in the model's order")                          \
+	X(OFFSETS, 14, PROGRAM, EINVAL, 2,                                                         \
+	  "the row offsets do not rise from 0 to the number of ids")                               \
+	X(ID, 15, PROGRAM, ERANGE, 2,                                                              \
+	  "the id is outside its table; correct it, or give the table an out_of_range policy")     \
+	X(WEIGHT, 16, PROGRAM, ERANGE, 2,                                                          \
+	  "the weight is not finite; correct it, or give the model the policy that allows it")     \
+	X(STEP_ORDER, 17, PROGRAM, EPROTO, 2,                                                      \
+	  "the step is not the next one of this replica; give steps in order, each once")          \
+	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2,                                                     \
+	  "the tables are already beyond the step that the command asks for")                      \
+	X(RATE, 19, PROGRAM, EINVAL, 2,                                                            \
+	  "the dynamic rates are not those of the model, or differ between the replicas")          \
+	X(NO_MODEL, 20, PROGRAM, EINVAL, 2, "no model is loaded; load one first")                  \
+	X(MODEL_BUSY, 21, PROGRAM, EBUSY, 5,                                                       \
+	  "a model is loaded already or still in use; unload it first")                            \
+	X(MODEL_HASH, 22, PROGRAM, EINVAL, 2,                                                      \
+	  "the batch was made for another model than the loaded one")                              \
+	X(BLOB_FRAME, 23, MODEL, EBADMSG, 11,                                                      \
+	  "the model blob is malformed: a length, count or order in it is wrong")                  \
+	X(BLOB_CRC, 24, MODEL, EBADMSG, 11,                                                        \
+	  "the checksum of the model blob does not match its contents")                            \
+	X(BLOB_RECORD, 25, MODEL, ENOTSUP, 3,                                                      \
+	  "the model has a mandatory record that the device does not know")                        \
+	X(BLOB_VALUE, 26, MODEL, ERANGE, 2, "a value in the model is outside its limits")          \
+	X(TABLE, 27, PROGRAM, ENOENT, 2, "the model has no such table")                            \
+	X(SLOT, 28, PROGRAM, ENOENT, 2, "the table has no such slot")                              \
+	X(ROW, 29, PROGRAM, ERANGE, 2, "the row is outside its table")                             \
+	X(NO_SPACE, 30, MODEL, ENOSPC, 5, "the model does not fit into the table memory")          \
+	X(NO_MEMORY, 31, DEVICE, ENOMEM, 7,                                                        \
+	  "the host has no memory left for the engine; free some, or use smaller batches")         \
+	X(RING_INDEX, 32, PROGRAM, EINVAL, 2, "a ring index is outside the ring")                  \
+	X(FENCE, 33, PROGRAM, EINVAL, 2,                                                           \
+	  "the command cannot wait for the queue that the fence names")                            \
+	X(TRAINING, 34, PROGRAM, EINVAL, 2,                                                        \
+	  "there is no optimizer to train with: give a table of the batch one")                    \
+	X(ABORTED, 35, DEVICE, ECANCELED, 7,                                                       \
+	  "the command was aborted: its queue was reset or ended, or its fence failed")            \
+	X(LOST, 36, DEVICE, ESHUTDOWN, 7,                                                          \
+	  "the context was lost in a reset; open the device again and restore a checkpoint")       \
+	X(INTERNAL, 37, DEVICE, EIO, 7,                                                            \
+	  "the engine failed because of an error in its memory or in a transfer")                  \
+	X(GONE, 38, LINK, ENODEV, 6, "the device is gone; close the handle")                       \
+	X(STAGE, 39, PROGRAM, EINVAL, 2,                                                           \
+	  "the table or slot has no staged copy to use, or has one already")                       \
+	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up")               \
+	X(GRID, 41, PROGRAM, EINVAL, 2,                                                            \
+	  "a number is no multiple of the number of cores that share it")                          \
+	X(LIMIT, 42, PROGRAM, ERANGE, 2,                                                           \
+	  "a partition has more ids than its limit; raise it, or allow minibatches or dropping")   \
+	X(BUFFER, 43, PROGRAM, ERANGE, 2, "the partitions do not fit into the buffer")             \
+	X(SAMPLE, 44, PROGRAM, ERANGE, 2, "the sample is not one of this core's samples")          \
+	X(GRADIENT, 45, PROGRAM, ERANGE, 2,                                                        \
+	  "the gradient is not finite; correct it, or give the model another policy for those")    \
+	X(NUMBER, 46, PROGRAM, ERANGE, 2,                                                          \
+	  "the number is not one that can be here; correct it")                                    \
+	X(SNAPSHOT, 47, PROGRAM, EINVAL, 2,                                                        \
 	  "the snapshot ended, was replaced, or outgrew the memory; begin another")
 
 enum embeng_status {
@@ -259,48 +260,48 @@ enum embeng_status {
  *
  * X(name, value, words). The value is that of &embeng_cqe.field.
  */
-#define EMBENG_FIELD_TABLE(X) \
-	X(NONE, 0, "") \
-	X(OPCODE, 1, "opcode") \
-	X(FLAGS, 2, "flags") \
-	X(STEP, 3, "step") \
-	X(AFTER, 4, "after") \
-	X(DESC, 5, "descriptor") \
-	X(ARG, 6, "argument") \
-	X(FEATURE_COUNT, 7, "feature count") \
-	X(FEATURE_STRIDE, 8, "feature stride") \
-	X(FEATURE_INDEX, 9, "feature index") \
-	X(SAMPLES, 10, "sample count") \
-	X(IDS, 11, "ids") \
-	X(ROW_OFFSETS, 12, "row offsets") \
-	X(WEIGHTS, 13, "weights") \
-	X(ACTIVATIONS, 14, "activations") \
-	X(GRADIENTS, 15, "gradients") \
-	X(RATES, 16, "rates") \
-	X(TABLE, 17, "table") \
-	X(SLOT, 18, "slot") \
-	X(ROWS, 19, "rows") \
-	X(DATA, 20, "data") \
-	X(BLOB, 21, "model blob") \
-	X(RESERVED, 22, "reserved") \
-	X(MODEL_HASH, 23, "model hash") \
-	X(FILL, 24, "fill") \
-	X(CORES, 25, "cores") \
-	X(COLUMNS, 26, "columns") \
-	X(MAX_IDS, 27, "ids of a partition") \
+#define EMBENG_FIELD_TABLE(X)                        \
+	X(NONE, 0, "")                               \
+	X(OPCODE, 1, "opcode")                       \
+	X(FLAGS, 2, "flags")                         \
+	X(STEP, 3, "step")                           \
+	X(AFTER, 4, "after")                         \
+	X(DESC, 5, "descriptor")                     \
+	X(ARG, 6, "argument")                        \
+	X(FEATURE_COUNT, 7, "feature count")         \
+	X(FEATURE_STRIDE, 8, "feature stride")       \
+	X(FEATURE_INDEX, 9, "feature index")         \
+	X(SAMPLES, 10, "sample count")               \
+	X(IDS, 11, "ids")                            \
+	X(ROW_OFFSETS, 12, "row offsets")            \
+	X(WEIGHTS, 13, "weights")                    \
+	X(ACTIVATIONS, 14, "activations")            \
+	X(GRADIENTS, 15, "gradients")                \
+	X(RATES, 16, "rates")                        \
+	X(TABLE, 17, "table")                        \
+	X(SLOT, 18, "slot")                          \
+	X(ROWS, 19, "rows")                          \
+	X(DATA, 20, "data")                          \
+	X(BLOB, 21, "model blob")                    \
+	X(RESERVED, 22, "reserved")                  \
+	X(MODEL_HASH, 23, "model hash")              \
+	X(FILL, 24, "fill")                          \
+	X(CORES, 25, "cores")                        \
+	X(COLUMNS, 26, "columns")                    \
+	X(MAX_IDS, 27, "ids of a partition")         \
 	X(MAX_UNIQUE_IDS, 28, "unique ids of a partition") \
-	X(BUFFER, 29, "buffer") \
-	X(ROW_POINTERS, 30, "row pointers") \
-	X(TOKENS, 31, "token ids") \
-	X(SAMPLE_IDS, 32, "sample ids") \
-	X(GAINS, 33, "gains") \
-	X(RESULT, 34, "result") \
-	X(STACKS, 35, "stacks") \
-	X(MEMBERS, 36, "members of a stack") \
-	X(BOUNDS, 37, "bounds of a core") \
-	X(MULTIPLIER, 38, "multiplier") \
+	X(BUFFER, 29, "buffer")                      \
+	X(ROW_POINTERS, 30, "row pointers")          \
+	X(TOKENS, 31, "token ids")                   \
+	X(SAMPLE_IDS, 32, "sample ids")              \
+	X(GAINS, 33, "gains")                        \
+	X(RESULT, 34, "result")                      \
+	X(STACKS, 35, "stacks")                      \
+	X(MEMBERS, 36, "members of a stack")         \
+	X(BOUNDS, 37, "bounds of a core")            \
+	X(MULTIPLIER, 38, "multiplier")               \
 	X(COMMAND_BYTES, 39, "bytes that the command moves") \
-	X(TABLE_COUNT, 40, "table count") \
+	X(TABLE_COUNT, 40, "table count")              \
 	X(HOSTS, 41, "hosts")
 
 enum embeng_field {
@@ -330,11 +331,10 @@ struct embeng_mem {
 
 /* -- commands ------------------------------------------------------------ */
 
-#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE writes into the staged copy */
-#define EMBENG_CMD_IDS_ONLY \
-	(1u << 1)		     /* LOOKUP for training: the ids of an UPDATE, no activations */
-#define EMBENG_CMD_DISCARD (1u << 2) /* UPDATE: the replica has no gradients for the step */
-#define EMBENG_CMD_EXTENDS (1u << 3) /* MODEL_LOAD: the blob adds tables to the loaded model */
+#define EMBENG_CMD_STAGED (1u << 0)   /* ROWS_WRITE writes into the staged copy */
+#define EMBENG_CMD_IDS_ONLY (1u << 1) /* LOOKUP for training: the ids of an UPDATE, no activations */
+#define EMBENG_CMD_DISCARD (1u << 2)  /* UPDATE: the replica has no gradients for the step */
+#define EMBENG_CMD_EXTENDS (1u << 3)  /* MODEL_LOAD: the blob adds tables to the loaded model */
 
 /**
  * EMBENG_OPCODE_TABLE - every command
@@ -342,28 +342,28 @@ struct embeng_mem {
  * X(name, value, kinds of queue, flags, words). The kinds are a mask of
  * 1 << enum embeng_queue_kind; the flags are the EMBENG_CMD_* that the command may carry.
  */
-#define EMBENG_OPCODE_TABLE(X) \
-	X(NOP, 0, 0x1e, 0, "NOP") \
-	X(FENCE, 1, 0x1e, 0, "FENCE") \
-	X(LOOKUP, 2, 0x06, EMBENG_CMD_IDS_ONLY, "LOOKUP") \
-	X(UPDATE, 3, 0x08, EMBENG_CMD_DISCARD, "UPDATE") \
-	X(DRAIN, 4, 0x10, 0, "DRAIN") \
+#define EMBENG_OPCODE_TABLE(X)                                  \
+	X(NOP, 0, 0x1e, 0, "NOP")                               \
+	X(FENCE, 1, 0x1e, 0, "FENCE")                           \
+	X(LOOKUP, 2, 0x06, EMBENG_CMD_IDS_ONLY, "LOOKUP")       \
+	X(UPDATE, 3, 0x08, EMBENG_CMD_DISCARD, "UPDATE")        \
+	X(DRAIN, 4, 0x10, 0, "DRAIN")                           \
 	X(MODEL_LOAD, 5, 0x10, EMBENG_CMD_EXTENDS, "MODEL_LOAD") \
-	X(MODEL_UNLOAD, 6, 0x10, 0, "MODEL_UNLOAD") \
+	X(MODEL_UNLOAD, 6, 0x10, 0, "MODEL_UNLOAD")             \
 	X(ROWS_WRITE, 7, 0x10, EMBENG_CMD_STAGED, "ROWS_WRITE") \
-	X(ROWS_READ, 8, 0x10, 0, "ROWS_READ") \
-	X(ROWS_FILL, 9, 0x10, 0, "ROWS_FILL") \
-	X(STATS, 10, 0x10, 0, "STATS") \
-	X(STATE_READ, 11, 0x10, 0, "STATE_READ") \
-	X(STATE_WRITE, 12, 0x10, 0, "STATE_WRITE") \
-	X(PARTITION, 13, 0x10, 0, "PARTITION") \
-	X(STAGE, 14, 0x10, 0, "STAGE") \
-	X(FREEZE, 15, 0x10, 0, "FREEZE") \
-	X(SNAPSHOT, 16, 0x10, 0, "SNAPSHOT") \
-	X(SNAPSHOT_READ, 17, 0x10, 0, "SNAPSHOT_READ") \
-	X(SNAPSHOT_END, 18, 0x10, 0, "SNAPSHOT_END") \
-	X(UNIQUE, 19, 0x10, 0, "UNIQUE") \
-	X(POOL, 20, 0x10, 0, "POOL") \
+	X(ROWS_READ, 8, 0x10, 0, "ROWS_READ")                   \
+	X(ROWS_FILL, 9, 0x10, 0, "ROWS_FILL")                   \
+	X(STATS, 10, 0x10, 0, "STATS")                          \
+	X(STATE_READ, 11, 0x10, 0, "STATE_READ")                \
+	X(STATE_WRITE, 12, 0x10, 0, "STATE_WRITE")              \
+	X(PARTITION, 13, 0x10, 0, "PARTITION")                  \
+	X(STAGE, 14, 0x10, 0, "STAGE")                          \
+	X(FREEZE, 15, 0x10, 0, "FREEZE")                        \
+	X(SNAPSHOT, 16, 0x10, 0, "SNAPSHOT")                    \
+	X(SNAPSHOT_READ, 17, 0x10, 0, "SNAPSHOT_READ")          \
+	X(SNAPSHOT_END, 18, 0x10, 0, "SNAPSHOT_END")            \
+	X(UNIQUE, 19, 0x10, 0, "UNIQUE")                        \
+	X(POOL, 20, 0x10, 0, "POOL")                            \
 	X(SUM, 21, 0x10, 0, "SUM")
 
 enum embeng_opcode {
@@ -499,13 +499,13 @@ enum embeng_queue_state {
 	EMBENG_QUEUE_RUNNING = 0,
 	EMBENG_QUEUE_BLOCKED = 1, /* waits for its program; the report says for what */
 	EMBENG_QUEUE_CQ_FULL = 2, /* waits for cq_head to move */
-	EMBENG_QUEUE_ERROR = 3,	  /* a ring index was wrong; the queue needs a reset */
+	EMBENG_QUEUE_ERROR = 3,   /* a ring index was wrong; the queue needs a reset */
 };
 
 enum embeng_wait {
 	EMBENG_WAIT_NOTHING = 0,
-	EMBENG_WAIT_LOOKUP = 1, /* waits for the LOOKUP of @step by @replica */
-	EMBENG_WAIT_UPDATE = 2, /* waits for the UPDATE of @step by @replica */
+	EMBENG_WAIT_LOOKUP = 1,	/* waits for the LOOKUP of @step by @replica */
+	EMBENG_WAIT_UPDATE = 2,	/* waits for the UPDATE of @step by @replica */
 	EMBENG_WAIT_QUEUE = 3,	/* a FENCE waits for the queue whose number is @replica */
 	EMBENG_WAIT_SPACE = 4,	/* waits for cq_head of this queue to move */
 };
@@ -645,13 +645,12 @@ struct embeng_queue_layout {
 /* -- LOOKUP -------------------------------------------------------------- */
 
 enum embeng_form {
-	EMBENG_FORM_CSR = 0,	/* row offsets, ids, optional weights */
-	EMBENG_FORM_DENSE = 1,	/* one id for each sample, no offsets, no weights */
+	EMBENG_FORM_CSR = 0,   /* row offsets, ids, optional weights */
+	EMBENG_FORM_DENSE = 1, /* one id for each sample, no offsets, no weights */
 	EMBENG_FORM_POOLED = 2, /* CSR, pooled even if the feature is a sequence */
 	EMBENG_FORM_COO = 3,	/* only for PARTITION: the sample of each id, in ascending order */
 	EMBENG_FORM_PARTITIONED = 4, /* only for LOOKUP: ids are in a &struct embeng_lookup_stack */
-	EMBENG_FORM_ROWS =
-		5, /* only for LOOKUP: DENSE, but each activation has the bits of its row */
+	EMBENG_FORM_ROWS = 5, /* only for LOOKUP: DENSE, but each activation has the bits of its row */
 };
 
 /*
@@ -1236,8 +1235,7 @@ struct embeng_partition_result {
 
 /* The host that has a row, by the rules of embeng/shard.h. */
 enum embeng_placement {
-	EMBENG_PLACEMENT_DIV =
-		0, /* successive rows; the first hosts have one more than the last ones */
+	EMBENG_PLACEMENT_DIV = 0, /* successive rows; the first hosts have one more than the last ones */
 	EMBENG_PLACEMENT_MOD = 1, /* row r is number r / hosts of host r % hosts */
 };
 
@@ -1372,10 +1370,9 @@ enum embeng_record_type {
 	EMBENG_RECORD_ENGINE = 1,  /* occurs once, as the first record */
 	EMBENG_RECORD_TABLE = 2,   /* in table order */
 	EMBENG_RECORD_FEATURE = 3, /* in feature order, after the tables */
-	EMBENG_RECORD_RATE =
-		4, /* a number that each UPDATE gives, in tag order; its payload is 0 */
-	EMBENG_RECORD_PROGRAM = 5,	/* an optimizer program; no device takes one yet */
-	EMBENG_RECORD_NAME = 6,		/* optional: &struct embeng_record_name */
+	EMBENG_RECORD_RATE = 4,	   /* a number that each UPDATE gives, in tag order; its payload is 0 */
+	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; no device takes one yet */
+	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
 	EMBENG_RECORD_QUANTIZATION = 7, /* belongs to a table; after all tables, in table order */
 };
 
@@ -1491,27 +1488,27 @@ enum embeng_out_of_range {
  * and FREQUENCY_AWARE_ADAGRAD compute with a step: it is the table's step count (STATE_READ)
  * plus 1, or for FREQUENCY_AWARE_ADAGRAD with EMBENG_TABLE_STEP_DYNAMIC the number given there.
  */
-#define EMBENG_OPTIMIZER_TABLE(X) \
-	X(SGD, 1) \
-	X(ADAGRAD, 2) \
-	X(ADAGRAD_MOMENTUM, 3) \
-	X(FTRL, 4) \
-	X(ADAM, 5) \
-	X(MOMENTUM, 6) \
-	X(LION, 7) \
-	X(RMS_PROP, 8) \
-	X(CENTERED_RMS_PROP, 9) \
-	X(ADADELTA, 10) \
-	X(PROXIMAL_ADAGRAD, 11) \
-	X(ASSIGN, 12) \
-	X(LAPROP, 13) \
-	X(PROXIMAL_YOGI, 14) \
-	X(BOUNDED_ADAGRAD, 15) \
-	X(ONLINE_YOGI, 16) \
-	X(FREQUENCY_ESTIMATOR, 17) \
-	X(FREQUENCY_AWARE_ADAGRAD, 18) \
-	X(MDL_ADAGRAD_LIGHT, 19) \
-	X(ROWWISE_ADAGRAD, 20) \
+#define EMBENG_OPTIMIZER_TABLE(X)              \
+	X(SGD, 1)                              \
+	X(ADAGRAD, 2)                          \
+	X(ADAGRAD_MOMENTUM, 3)                 \
+	X(FTRL, 4)                             \
+	X(ADAM, 5)                             \
+	X(MOMENTUM, 6)                         \
+	X(LION, 7)                             \
+	X(RMS_PROP, 8)                         \
+	X(CENTERED_RMS_PROP, 9)                \
+	X(ADADELTA, 10)                        \
+	X(PROXIMAL_ADAGRAD, 11)                \
+	X(ASSIGN, 12)                          \
+	X(LAPROP, 13)                          \
+	X(PROXIMAL_YOGI, 14)                   \
+	X(BOUNDED_ADAGRAD, 15)                 \
+	X(ONLINE_YOGI, 16)                     \
+	X(FREQUENCY_ESTIMATOR, 17)             \
+	X(FREQUENCY_AWARE_ADAGRAD, 18)         \
+	X(MDL_ADAGRAD_LIGHT, 19)               \
+	X(ROWWISE_ADAGRAD, 20)                 \
 	X(PARTIAL_ROWWISE_ADAM, 21)
 
 enum embeng_optimizer_kind {
@@ -1702,7 +1699,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_QUANTIZATION (1u << 7)
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
 #define EMBENG_CAP_SUMS (1u << 9)	 /* UPDATE takes sums of a row's gradients */
-#define EMBENG_CAP_STATS_NOW (1u << 10)	 /* STATS at whatever step the model is */
+#define EMBENG_CAP_STATS_NOW (1u << 10) /* STATS at whatever step the model is */
 #define EMBENG_CAP_EXCHANGE (1u << 11)	 /* UNIQUE, POOL, SUM, and LOOKUP of form ROWS */
 
 /**
@@ -1711,18 +1708,18 @@ struct embeng_record_name {
  * X(name, key, words). The source of a firmware image switches a capability on by its key; one
  * with an empty key does not depend on the image.
  */
-#define EMBENG_CAP_TABLE(X) \
-	X(MAPPED_QUEUES, "mapped_queues", "mapped queues") \
-	X(VALIDATED_QUEUES, "", "validated queues") \
-	X(PIPELINING, "pipelining", "pipelining") \
-	X(PROGRAMS, "programs", "optimizer programs") \
-	X(STATISTICS, "statistics", "statistics") \
-	X(MINIBATCHING, "minibatching", "minibatching") \
-	X(QUANTIZATION, "quantization", "quantization") \
-	X(PARTITIONED, "partitioned", "partitioned CSR") \
-	X(SUMS, "sums", "sums of gradients") \
-	X(STATS_NOW, "stats_now", "statistics at any step") \
-	X(EXCHANGE, "exchange", "exchange of rows") \
+#define EMBENG_CAP_TABLE(X)                                    \
+	X(MAPPED_QUEUES, "mapped_queues", "mapped queues")     \
+	X(VALIDATED_QUEUES, "", "validated queues")            \
+	X(PIPELINING, "pipelining", "pipelining")              \
+	X(PROGRAMS, "programs", "optimizer programs")          \
+	X(STATISTICS, "statistics", "statistics")              \
+	X(MINIBATCHING, "minibatching", "minibatching")        \
+	X(QUANTIZATION, "quantization", "quantization")        \
+	X(PARTITIONED, "partitioned", "partitioned CSR")       \
+	X(SUMS, "sums", "sums of gradients")                   \
+	X(STATS_NOW, "stats_now", "statistics at any step")    \
+	X(EXCHANGE, "exchange", "exchange of rows")            \
 	X(SIGNATURE_UNCHECKED, "", "firmware signature unchecked")
 
 /**

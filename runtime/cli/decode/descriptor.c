@@ -523,18 +523,18 @@ void exchange_read(struct sheet *s, const struct bytes *b)
 
 	sheet_part(s, 0, "header");
 	copy_whole(s, b, 0, &v, sizeof(v));
-	N(exchange, table_count, NULL);
-	N(exchange, table_stride, "bytes");
-	N(exchange, feature_count, NULL);
-	N(exchange, feature_stride, "bytes");
-	X(exchange, flags);
-	N(exchange, hosts, NULL);
-	N(exchange, placement, v.placement == EMBENG_PLACEMENT_MOD ? "MOD" : "DIV");
+	N(row_exchange, table_count, NULL);
+	N(row_exchange, table_stride, "bytes");
+	N(row_exchange, feature_count, NULL);
+	N(row_exchange, feature_stride, "bytes");
+	X(row_exchange, flags);
+	N(row_exchange, hosts, NULL);
+	N(row_exchange, placement, v.placement == EMBENG_PLACEMENT_MOD ? "MOD" : "DIV");
 	sheet_verdict(s, "The descriptor of a %s; tables: %u, features: %u.",
 		      v.hosts ? "UNIQUE" : "POOL or a SUM", v.table_count, v.feature_count);
 	if (v.flags & ~EMBENG_EXCHANGE_NON_FINITE)
-		sheet_odd(s, AT(exchange, flags), "the flags %#x are unknown", v.flags);
-	check_zero(s, AT(exchange, reserved), "reserved", v.reserved);
+		sheet_odd(s, AT(row_exchange, flags), "the flags %#x are unknown", v.flags);
+	check_zero(s, AT(row_exchange, reserved), "reserved", v.reserved);
 	check_size(s, b, exchange_bytes(&v));
 	at = show_array(s, b, sizeof(v), v.table_count, v.table_stride, show_exchange_table);
 	show_array(s, b, at, v.feature_count, v.feature_stride, show_exchange_feature);

@@ -150,7 +150,7 @@ static inline void decode_make_partition(struct decode_file *f)
 
 static inline void decode_make_exchange(struct decode_file *f)
 {
-	struct embeng_exchange h = {.table_count = 1,
+	struct embeng_row_exchange h = {.table_count = 1,
 				    .table_stride = sizeof(struct embeng_exchange_table),
 				    .feature_count = 1,
 				    .feature_stride = sizeof(struct embeng_exchange_feature),
