@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "embeng/hosts.h"
+#include "failing_alloc.h"
 #include "random_model.h"
 
 #define MODELS 60
@@ -438,6 +439,30 @@ START_TEST(more_than_64_bits)
 }
 END_TEST
 
+/* Each allocation fails once. */
+START_TEST(memory_runs_out)
+{
+	struct embeng_model *m = random_model(3);
+	const struct embeng_hosts_options o = EMBENG_INIT(embeng_hosts_options, .hosts = 9);
+	bool failed = true;
+	uint32_t nth;
+
+	for (nth = 1; failed; nth++) {
+		struct embeng_hosts_plan *plan = NULL;
+		int ret;
+
+		scarce_begin(nth);
+		ret = embeng_model_plan_hosts(m, &o, &plan);
+		failed = scarce_end();
+		ck_assert_int_eq(ret, failed ? -ENOMEM : 0);
+		ck_assert(failed == !plan);
+		embeng_hosts_plan_free(plan);
+	}
+	ck_assert_uint_gt(nth, 20);
+	embeng_model_free(m);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 240);
@@ -451,6 +476,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, rows_of_a_profile);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, more_than_64_bits);
+	tcase_add_test(tcase, memory_runs_out);
 }
 
 int main(void)
