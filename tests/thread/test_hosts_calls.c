@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Calls beside the plain step on a handle over all hosts: updates, discards, inference, threads, refusals. */
-#include "embeng/shard.h"
 #include "embeng/partition.h"
+#include "embeng/preprocess.h"
+#include "embeng/shard.h"
 #include "hosts_help.h"
 #include "suite.h"
 
@@ -315,16 +316,97 @@ static void call_refused(struct run_host *h)
 	expect_refusal(h, embeng_gradient_norm(e, NULL, NULL, 0, &norms), "embeng_gradient_norm");
 	expect_refusal(h, embeng_weight_gradients(e, NULL, NULL, NULL, NULL, 0),
 		       "embeng_weight_gradients");
+	expect_refusal(h, embeng_partition(e, NULL, NULL, NULL), "embeng_partition");
+	expect_refusal(h, embeng_preprocess(e, NULL, NULL, NULL, NULL), "embeng_preprocess");
 	expect_refusal(h, embeng_serving_live(e, embeng_get_model(e), &serving, NULL),
 		       "embeng_serving_live");
 }
 
-START_TEST(refused_calls)
+/* Rows, what belongs to them, and checkpoints. */
+static void call_refused_rows(struct run_host *h)
+{
+	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
+	const struct embeng_initializer zeros = {.kind = EMBENG_INIT_CONSTANT};
+	const struct embeng_shard shard = EMBENG_INIT(embeng_shard, .hosts = 1);
+	struct embeng *e = h->e;
+	uint64_t step;
+	float row[96];
+
+	expect_refusal(h, embeng_rows_read(e, 0, NULL, NULL, 1, row), "embeng_rows_read");
+	expect_refusal(h, embeng_rows_write(e, 0, NULL, NULL, 1, row), "embeng_rows_write");
+	expect_refusal(h, embeng_rows_fill(e, 0, NULL, 0, 1, &zeros), "embeng_rows_fill");
+	expect_refusal(h, embeng_shard_read(e, 0, NULL, &shard, 0, 1, row), "embeng_shard_read");
+	expect_refusal(h, embeng_shard_write(e, 0, NULL, &shard, 0, 1, row), "embeng_shard_write");
+	expect_refusal(h, embeng_shard_initialize(e, 0, NULL, NULL, NULL),
+		       "embeng_shard_initialize");
+	expect_refusal(h, embeng_stats(e, 0, 0, &stats), "embeng_stats");
+	expect_refusal(h, embeng_step(e, &step), "embeng_step");
+	expect_refusal(h, embeng_set_step(e, 1), "embeng_set_step");
+	expect_refusal(h, embeng_table_freeze(e, 0, 1), "embeng_table_freeze");
+	expect_refusal(h, embeng_table_frozen(e, 0), "embeng_table_frozen");
+	expect_refusal(h, embeng_save(e, "/", NULL), "embeng_save");
+	expect_refusal(h, embeng_restore(e, "/", NULL), "embeng_restore");
+	expect_refusal(h, embeng_save_stream(e, NULL, NULL), "embeng_save_stream");
+	expect_refusal(h, embeng_restore_stream(e, NULL, NULL), "embeng_restore");
+}
+
+/* Memory of the program is its own, whether or not the owner's device reaches it. */
+static void use_memory(struct run_host *h)
+{
+	struct embeng_counter_values counters = EMBENG_INIT(embeng_counter_values);
+	struct embeng_usage usage = EMBENG_INIT(embeng_usage);
+	struct embeng *e = h->e;
+	int64_t *ids = embeng_buffer_alloc(e, 4096);
+	static _Thread_local int64_t own[64];
+	struct embeng_batch *b;
+	const int64_t shape[] = {2};
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
+
+	ck_assert_ptr_nonnull(ids);
+	ck_assert_int_eq(embeng_memory_register(e, own, sizeof(own)), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		b = embeng_batch_new(e, EMBENG_TRAIN, 2 * h->rank + i);
+		for (int f = 0; f < RUN_FEATURES; f++)
+			ck_assert_int_eq(embeng_batch_dense(b, f, EMBENG_I64, f % 2 ? own : ids, 2,
+							    shape, 1),
+					 0);
+		ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
+		embeng_batch_free(b);
+	}
+	/* Ids were copied, so that nothing holds the buffer. */
+	ck_assert_int_eq(embeng_buffer_free(e, ids), 0);
+	ck_assert_int_eq(embeng_memory_unregister(e, own), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(embeng_dequeue(e, 2 * h->rank + i, -1, &act), 0);
+		ck_assert_int_eq(embeng_discard(e, 2 * h->rank + i, -1), 0);
+	}
+	ck_assert_int_eq(embeng_counters(e, &counters), 0);
+	ck_assert_uint_eq(counters.lookups, 2);
+	ck_assert_int_eq(embeng_usage(e, &usage), 0);
+	ck_assert_uint_gt(usage.table_bytes, 0);
+	ck_assert_int_eq(embeng_memory_export(e, own, NULL), -EINVAL);
+	ck_assert_ptr_null(embeng_buffer_import(e, -1, NULL));
+	embeng_log(e, NULL, NULL, EMBENG_LOG_ERROR);
+}
+
+START_TEST(memory_and_counts)
 {
 	struct run_host hosts[RUN_HOSTS_MOST];
 	struct run run = make_run(1);
 
-	run_hosts(&run, 2, call_refused, NULL, 0, DEADLINE, hosts);
+	run_hosts(&run, 2, use_memory, NULL, 0, DEADLINE, hosts);
+	ck_assert_int_eq(hosts[0].code | hosts[1].code, 0);
+	run_free_rows(&run);
+}
+END_TEST
+
+START_TEST(refused_calls)
+{
+	static void (*const bodies[])(struct run_host *h) = {call_refused, call_refused_rows};
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run run = make_run(1);
+
+	run_hosts(&run, 2, bodies[_i], NULL, 0, DEADLINE, hosts);
 	ck_assert_int_eq(hosts[0].code, 0);
 	ck_assert_int_eq(hosts[1].code, 0);
 	run_free_rows(&run);
@@ -368,7 +450,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, updates_and_discards);
 	tcase_add_test(tcase, thread_for_each_replica);
 	tcase_add_test(tcase, inference_sees_updates);
-	tcase_add_test(tcase, refused_calls);
+	tcase_add_test(tcase, memory_and_counts);
+	tcase_add_loop_test(tcase, refused_calls, 0, 2);
 	tcase_add_test(tcase, foreign_replicas);
 }
 
