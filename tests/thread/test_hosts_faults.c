@@ -290,6 +290,41 @@ START_TEST(other_model_is_named)
 }
 END_TEST
 
+/* One host names a device that there is not: all hosts say so, and none waits. */
+static void *open_no_device(void *arg)
+{
+	struct run_host *h = arg;
+	struct run run = make_run();
+	struct embeng_model *model = run_model(&run);
+
+	ck_assert_int_eq(embeng_group_open(&h->transport, &h->options, &h->group, NULL), 0);
+	run_note(h, embeng_open_group(h->rank == CULPRIT ? "hard" : "soft:cores=1", model, h->group,
+				      &h->e, NULL));
+	embeng_group_close(h->group);
+	embeng_model_free(model);
+	return NULL;
+}
+
+START_TEST(device_that_fails_is_named)
+{
+	struct embeng_transport transports[4];
+	struct run_host hosts[4];
+	pthread_t threads[4];
+
+	ck_assert_int_eq(embeng_group_threads(4, transports), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		hosts[i] = (struct run_host){.transport = transports[i],
+					     .options = EMBENG_INIT(embeng_group_options),
+					     .rank = i};
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, open_no_device, &hosts[i]), 0);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	check_agreement(hosts, 4, 99, -ENODEV,
+			"host 1 (thread1) says: device name: \"hard\" is not known");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
@@ -299,6 +334,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, late_program_is_named);
 	tcase_add_test(tcase, other_rates_are_named);
 	tcase_add_test(tcase, other_model_is_named);
+	tcase_add_test(tcase, device_that_fails_is_named);
 }
 
 int main(void)

@@ -34,6 +34,48 @@ static void expect_last(int ret, int code, const char *words)
 	ck_assert_msg(strstr(error.text, words) != NULL, "%s", error.text);
 }
 
+/* Host 0 enqueues long before host 1 does, is interrupted meanwhile, and calls again. */
+static void interrupt_enqueue(struct run_host *h)
+{
+	struct embeng_batch *b = embeng_batch_new(h->e, EMBENG_TRAIN, h->rank);
+
+	if (h->rank) {
+		usleep(300000);
+		ck_assert_int_eq(run_enqueue(h->run, h->e, b, 1, 1), 0);
+	} else {
+		embeng_interrupt(h->e, 1);
+		for (int i = 0; i < 3; i++)
+			expect_last(run_enqueue(h->run, h->e, b, 1, 0), -EINTR,
+				    "embeng_interrupt()");
+		embeng_interrupt(h->e, 0);
+		ck_assert_int_eq(run_enqueue(h->run, h->e, b, 1, 0), 0);
+	}
+	ck_assert_int_eq(run_apply(h->run, h->e, 1, h->rank), 0);
+	embeng_batch_free(b);
+	run_note(h, embeng_flush(h->e, -1));
+	if (!run_note(h, hosts_enter(h->e))) {
+		run_keep_rows(h->run, h->e);
+		hosts_leave(h->e);
+	}
+}
+
+START_TEST(interrupted_enqueue_goes_on)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run alone = make_run(), group;
+
+	alone.steps = 1;
+	group = alone;
+	run_alone(&alone);
+	run_hosts(&group, HOSTS, interrupt_enqueue, NULL, 0, DEADLINE, hosts);
+	for (uint32_t i = 0; i < HOSTS; i++)
+		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
+	ck_assert_uint_eq(run_differences(&alone, &group), 0);
+	run_free_rows(&alone);
+	run_free_rows(&group);
+}
+END_TEST
+
 /* Each host has replica @rank. The second step is enqueued before the first has gradients. */
 static void wait_for_gradients(struct run_host *h)
 {
@@ -249,6 +291,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, waits_name_what_is_missing);
+	tcase_add_test(tcase, interrupted_enqueue_goes_on);
 	tcase_add_test(tcase, depth_is_that_of_one_device);
 	tcase_add_test(tcase, descriptor_is_readable_over_hosts);
 	tcase_add_test(tcase, other_thread_is_told);

@@ -45,9 +45,9 @@ static bool has_outcome(struct embeng *e, void *arg)
 }
 
 /* Waits for the hosts' exchange of ids. Return: 0, or why no host takes the step. */
-static int await_outcome(struct hosts *h, struct slot *slot)
+static int await_outcome(struct hosts *h, struct slot *slot, struct deadline deadline)
 {
-	int ret = hosts_wait(h, has_outcome, slot, deadline_never());
+	int ret = hosts_wait(h, has_outcome, slot, deadline);
 
 	if (!ret && slot->cargo->outcome < 0)
 		ret = fail(slot->cargo->outcome, "%s", h->refusal_text);
@@ -66,7 +66,7 @@ static int refuse_step(struct hosts *h, struct slot *slot, int code)
 		snprintf(h->refusal_text, sizeof(h->refusal_text), "%s", error.text);
 		pthread_cond_broadcast(&h->changed);
 	}
-	return await_outcome(h, slot);
+	return await_outcome(h, slot, deadline_never());
 }
 
 static void accept_slot(struct hosts *h, struct slot *slot, enum slot_state state)
@@ -96,22 +96,55 @@ static void note_feeder(struct hosts *h, struct slot *slot)
 	slot->cargo->outcome = 0;
 }
 
-/* The last replica's call waits for the other hosts, so that it can tell what they refused. */
-static int finish_enqueue(struct hosts *h, struct slot *slot, int ret)
+/*
+ * The last replica's call waits for the other hosts, so that it can tell what they refused. It may be
+ * interrupted then, and goes on when it is made again.
+ */
+static int await_hosts(struct hosts *h, struct slot *slot, const struct embeng_batch *b)
+{
+	struct notice *n = &h->notices[slot->replica - h->e->first_replica];
+	struct deadline deadline = deadline_never();
+	int ret;
+
+	deadline.program = true;
+	n->resumes = NULL;
+	ret = steps_enqueued(h) >= slot->step ? await_outcome(h, slot, deadline) : 0;
+	slot->cargo->inside = false;
+	if (ret == -EINTR && !h->failed && !slot->cargo->outcome) {
+		n->resumes = b;
+		n->slot = slot;
+		n->order = slot->order;
+	} else if (ret) {
+		slot->state = SLOT_FREE;
+	}
+	return ret;
+}
+
+static int finish_enqueue(struct hosts *h, struct slot *slot, const struct embeng_batch *b, int ret)
 {
 	if (!ret && slot->cargo->outcome < 0)
 		ret = fail(slot->cargo->outcome, "%s", h->refusal_text);
 	if (!ret) {
 		accept_slot(h, slot, slot->ids_only ? SLOT_UPDATE : SLOT_ACCEPTED);
-		if (steps_enqueued(h) >= slot->step)
-			ret = await_outcome(h, slot);
+		return await_hosts(h, slot, b);
 	}
 	slot->cargo->inside = false;
-	if (ret && slot->ids_only)
+	if (slot->ids_only)
 		step_take_back(h->e, slot);
-	if (ret)
-		slot->state = SLOT_FREE;
+	slot->state = SLOT_FREE;
 	return ret;
+}
+
+/* The slot of a batch whose call was interrupted, or NULL. */
+static struct slot *find_interrupted(struct hosts *h, const struct embeng_batch *b)
+{
+	struct notice *n = &h->notices[b->replica - h->e->first_replica];
+	struct slot *slot = n->slot;
+
+	if (n->resumes != b || slot->order != n->order || slot->state == SLOT_FREE)
+		return NULL;
+	slot->cargo->inside = true;
+	return slot;
 }
 
 static int take_slot(struct hosts *h, const struct embeng_batch *b, struct deadline deadline,
@@ -139,15 +172,18 @@ static int take_slot(struct hosts *h, const struct embeng_batch *b, struct deadl
 
 static int enqueue_training(struct hosts *h, const struct embeng_batch *b, struct deadline deadline)
 {
-	struct slot *slot;
-	int ret = take_slot(h, b, deadline, &slot);
+	struct slot *slot = find_interrupted(h, b);
+	int ret;
 
+	if (slot)
+		return await_hosts(h, slot, b);
+	ret = take_slot(h, b, deadline, &slot);
 	if (ret)
 		return ret;
 	ret = take_batch_ids(h, slot, b);
 	if (ret && ret != -ENOMEM)
 		ret = refuse_step(h, slot, ret);
-	return finish_enqueue(h, slot, ret);
+	return finish_enqueue(h, slot, b, ret);
 }
 
 static int enqueue_serving(struct hosts *h, const struct embeng_batch *b)
@@ -363,12 +399,12 @@ static int update_slot(struct hosts *h, struct slot *slot, const struct embeng_b
 	int ret = take_batch_ids(h, slot, b);
 
 	if (ret && ret != -ENOMEM)
-		return finish_enqueue(h, slot, refuse_step(h, slot, ret));
+		return finish_enqueue(h, slot, b, refuse_step(h, slot, ret));
 	pthread_mutex_unlock(&e->lock);
 	ret = ret ? ret : make_gradients(h, slot, g);
 	pthread_mutex_lock(&e->lock);
 	ret = ret ? ret : step_agree(e, slot);
-	return finish_enqueue(h, slot, ret);
+	return finish_enqueue(h, slot, b, ret);
 }
 
 int hosts_update(struct embeng *e, struct embeng_batch *b, const struct embeng_gradients *g,
@@ -380,6 +416,12 @@ int hosts_update(struct embeng *e, struct embeng_batch *b, const struct embeng_g
 	int ret;
 
 	pthread_mutex_lock(&e->lock);
+	slot = find_interrupted(h, b);
+	if (slot) {
+		ret = await_hosts(h, slot, b);
+		pthread_mutex_unlock(&e->lock);
+		return ret;
+	}
 	ret = hosts_wait(h, update_has_no_view, &b->replica, deadline);
 	if (hosts_is_late(h, ret))
 		ret = update_say_older(e, b->replica, ret);

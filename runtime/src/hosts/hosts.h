@@ -100,10 +100,15 @@ struct cargo {
 /**
  * struct notice - a replica whose batches were withdrawn, and whose thread was not told yet
  * @feeder: the thread that enqueued the last batch, once @fed
+ * @resumes: a batch whose embeng_enqueue() was interrupted while other hosts were waited for, or NULL: the
+ *	same call goes on. It is in @slot, if that still has @order
  */
 struct notice {
 	bool pending, fed;
 	pthread_t feeder;
+	const struct embeng_batch *resumes;
+	struct slot *slot;
+	uint64_t order;
 };
 
 struct hosts {

@@ -108,11 +108,12 @@ static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
 	return ret;
 }
 
-static int build_hosts(struct embeng *e, const struct embeng_open_options *options)
+/* @status: why this host cannot open its part, which the others are told. */
+static int build_hosts(struct embeng *e, const struct embeng_open_options *options, int status)
 {
 	struct hosts *h = e->hosts;
 	uint32_t depth;
-	int ret = place_model(e->model, h->hosts, &h->place);
+	int ret = status ? status : place_model(e->model, h->hosts, &h->place);
 
 	h->tables = calloc(e->model->table_count + 1, sizeof(*h->tables));
 	h->features = calloc(e->model->feature_count + 1, sizeof(*h->features));
@@ -163,7 +164,7 @@ static const struct calls hosts_calls = {
 };
 
 static int open_over(const struct embeng_open_options *options, const struct embeng_model *model,
-		     struct embeng_group *group, struct embeng **out)
+		     struct embeng_group *group, int status, struct embeng **out)
 {
 	struct embeng *e = session_new();
 	int ret;
@@ -180,7 +181,7 @@ static int open_over(const struct embeng_open_options *options, const struct emb
 	e->replica_count = e->model->engine.replicas;
 	e->model_hash = embeng_model_hash(e->model);
 	embeng_log(e, options->log, options->log_arg, options->log_level);
-	ret = build_hosts(e, options);
+	ret = build_hosts(e, options, status);
 	if (ret)
 		close_hosts(e);
 	else
@@ -188,17 +189,17 @@ static int open_over(const struct embeng_open_options *options, const struct emb
 	return ret;
 }
 
-/* @own: the handle closes the group, also after a failure. */
+/* @own: the handle closes the group, also after a failure. @status: as build_hosts() */
 static int open_group(const struct embeng_open_options *options, const struct embeng_model *model,
-		      struct embeng_group *group, bool own, struct embeng **out)
+		      struct embeng_group *group, bool own, int status, struct embeng **out)
 {
 	struct embeng *e;
 	int ret;
 
 	if (embeng_group_ranks(group) == 1)
-		ret = session_open(options, model, &e);
+		ret = status ? status : session_open(options, model, &e);
 	else
-		ret = open_over(options, model, group, &e);
+		ret = open_over(options, model, group, status, &e);
 	if (ret && own)
 		embeng_group_close(group);
 	if (ret)
@@ -219,7 +220,7 @@ static int open_by_prefix(const struct embeng_open_options *options, const struc
 	int ret = embeng_group_transport(name->group, &transport, NULL);
 
 	ret = ret ? ret : embeng_group_open(&transport, &group_options, &group, NULL);
-	return ret ? ret : open_group(options, model, group, true, out);
+	return ret ? ret : open_group(options, model, group, true, 0, out);
 }
 
 int embeng_open_with(const struct embeng_open_options *options, const struct embeng_model *model,
@@ -254,17 +255,20 @@ int embeng_open_group(const char *device, const struct embeng_model *model,
 	const struct embeng_open_options options = EMBENG_INIT(embeng_open_options,
 							       .device = device);
 	struct name name;
-	int ret = 0;
+	int ret;
 
-	if (!model || !group || !out)
+	if (!model || !group || !out) {
 		ret = fail(-EINVAL, "embeng_open_group: model, group and out must be given");
-	ret = ret ? ret : name_of_options(&options, &name);
+		give_error(error);
+		return ret;
+	}
+	ret = name_of_options(&options, &name);
 	if (!ret && name.group[0])
 		ret = fail(-EINVAL,
 			   "embeng_open_group: the group is given, so the device is named without "
 			   "\"%s:\"",
 			   name.group);
-	ret = ret ? ret : open_group(&options, model, group, false, out);
+	ret = open_group(&options, model, group, false, ret, out);
 	if (ret)
 		give_error(error);
 	return ret;
