@@ -77,6 +77,7 @@ TARGETS = {
         "runtime/cli/decode/recording.c", "runtime/cli/decode/registers.c",
         "runtime/cli/decode/ring.c", "runtime/cli/recording/*.c",
         "runtime/cli/decode/sheet.c", "runtime/cli/decode/trace.c"], 4096),
+    "exchange": Target(20000, ["engine/exchange/*.c"]),
     "firmware": Target(30000, [
         "engine/control/firmware.c", "engine/control/boot.c", "engine/control/signature.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),

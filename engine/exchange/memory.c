@@ -30,6 +30,8 @@ static int make_feature_room(struct exchange *x, u32 count)
 			return -1;
 		if (x->feature_room)
 			memcpy(larger, x->batch.features, x->feature_room * sizeof(*larger));
+		if (x->batch.features)
+			model_count(&x->model, -((x->feature_room + 1) * sizeof(*larger)));
 		port_free(x->batch.features);
 		x->batch.features = larger;
 		x->feature_room = count;

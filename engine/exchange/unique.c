@@ -144,6 +144,7 @@ static u32 list_sources(const struct listing *l)
 	return parts;
 }
 
+#define PLACES_MAX 0x7fffffffull      /* they are signed, of 32 bits */
 #define LIST_GROUPS (PIECE_ROWS / 16) /* rows of the list in a task */
 
 /* The rows of one host, or of several that have few, and the places of their ids. */
@@ -203,6 +204,7 @@ static u16 list_rows_of_table(struct listing *l, u32 index)
 			   cores))
 		return exchange_no_memory(l->command);
 	found = x->partition.group_count;
+	room = room < PLACES_MAX ? room : PLACES_MAX;
 	if (found > room)
 		return fault_set(&l->command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ROWS, index,
 				 0, found, room);
