@@ -3,6 +3,7 @@
 #include "embeng/partition.h"
 #include "embeng/preprocess.h"
 #include "embeng/shard.h"
+#include "embeng/spread.h"
 #include "hosts_help.h"
 #include "suite.h"
 
@@ -318,6 +319,9 @@ static void call_refused(struct run_host *h)
 		       "embeng_weight_gradients");
 	expect_refusal(h, embeng_partition(e, NULL, NULL, NULL), "embeng_partition");
 	expect_refusal(h, embeng_preprocess(e, NULL, NULL, NULL, NULL), "embeng_preprocess");
+	expect_refusal(h, embeng_spread_unique(e, NULL), "embeng_spread_unique");
+	expect_refusal(h, embeng_spread_pool(e, NULL), "embeng_spread_pool");
+	expect_refusal(h, embeng_spread_sum(e, NULL), "embeng_spread_sum");
 	expect_refusal(h, embeng_serving_live(e, embeng_get_model(e), &serving, NULL),
 		       "embeng_serving_live");
 }

@@ -26,7 +26,7 @@ OURS = {
     "embeng_step", "embeng_set_step", "embeng_memory_register", "embeng_memory_unregister",
     "embeng_group_transport", "embeng_group_threads", "embeng_group_open", "embeng_group_close", "embeng_group_rank",
     "embeng_group_ranks", "embeng_group_host", "embeng_group_begin", "embeng_group_wait",
-    "embeng_group_end", "embeng_group_exchange",
+    "embeng_group_end", "embeng_group_exchange", "embeng_open_group",
     "embeng_batch_gather", "embeng_spread_unique", "embeng_spread_pool", "embeng_spread_sum",
 }
 OUR_HEADERS = {"checkpoint.h", "error.h", "hosts.h", "plan.h", "stream.h"}

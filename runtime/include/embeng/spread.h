@@ -123,8 +123,8 @@ struct embeng_spread {
  * Arrays that lie in buffers of the handle (embeng_buffer_alloc()) are used in place, and others are copied,
  * here and below. Several threads may call; the device takes one call after another.
  *
- * Return: 0, -EINVAL, -ENOTSUP (the device cannot), -ERANGE (an id, a room that is too small, a size),
- * -ENOMEM.
+ * Return: 0, -EINVAL, -ENOTSUP (the device cannot, or the handle is one over a group), -ERANGE (an id, a
+ * room that is too small, a size), -ENOMEM.
  */
 EMBENG_API int embeng_spread_unique(struct embeng *e, const struct embeng_spread *batch);
 

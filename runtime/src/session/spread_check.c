@@ -151,7 +151,7 @@ static int check_spread_feature(uint16_t opcode, const struct embeng_spread *s, 
 
 int spread_check(const struct embeng *e, uint16_t opcode, const struct embeng_spread *s)
 {
-	int ret = session_check(e, spread_call(opcode));
+	int ret = session_check_alone(e, spread_call(opcode));
 
 	ret = ret ? ret : check_device_exchanges(e);
 	ret = ret ? ret : check_spread_head(opcode, s);

@@ -151,11 +151,11 @@ static inline void decode_make_partition(struct decode_file *f)
 static inline void decode_make_exchange(struct decode_file *f)
 {
 	struct embeng_row_exchange h = {.table_count = 1,
-				    .table_stride = sizeof(struct embeng_exchange_table),
-				    .feature_count = 1,
-				    .feature_stride = sizeof(struct embeng_exchange_feature),
-				    .hosts = 4,
-				    .placement = EMBENG_PLACEMENT_MOD};
+					.table_stride = sizeof(struct embeng_exchange_table),
+					.feature_count = 1,
+					.feature_stride = sizeof(struct embeng_exchange_feature),
+					.hosts = 4,
+					.placement = EMBENG_PLACEMENT_MOD};
 	struct embeng_exchange_table table = {
 		.row_count = 400, .rows = decode_mem(0, 64), .result = decode_mem(64, 32)};
 	struct embeng_exchange_feature feature = {.form = EMBENG_FORM_CSR,
