@@ -45,7 +45,7 @@ int session_check_replica(const struct embeng *e, uint32_t replica, const char *
 {
 	int ret = check_replica_exists(e, replica, call);
 
-	if (ret || replica - e->first_replica < e->local_replicas)
+	if (ret || !e->calls || replica - e->first_replica < e->local_replicas)
 		return ret;
 	if (!e->local_replicas)
 		return fail(-ERANGE,
