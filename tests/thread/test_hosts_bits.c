@@ -60,7 +60,7 @@ static struct embeng_optimizer optimizer_of(int i)
 	return o[i];
 }
 
-/* Optimizers, each with another combiner; weights and pipelining by turns. */
+/* Optimizers, each with several combiners; weights, which max does not take, and pipelining by turns. */
 START_TEST(bits_of_one_process)
 {
 	const int optimizer = _i / HOST_COUNTS;
@@ -69,7 +69,8 @@ START_TEST(bits_of_one_process)
 	for (int form = 0; form < 4; form++) {
 		const struct run kind = {
 			.optimizer = optimizer_of(optimizer),
-			.combiner = (enum embeng_combiner_name)((optimizer + form) % 3),
+			.combiner = (enum embeng_combiner_name)((optimizer + form / 2) %
+								(form & 1 ? 3 : 4)),
 			.weights = form & 1,
 			.pipelining = form >> 1,
 			.ahead = form >> 1,
