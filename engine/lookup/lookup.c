@@ -133,27 +133,63 @@ static struct kernel_bag_work work_of(const struct lookup *lookup, const struct 
 	};
 }
 
+#define GATHER_AHEAD 12u /* rows fetched ahead of the one that is copied */
+#define LINE_FLOATS 16u
+
+/* Where the row of a sample is; NULL: it is zeros. */
+static const float *gathered_row(const struct kernel_bag_work *work, u64 sample)
+{
+	u64 at = work->bag[sample], row = KERNEL_ROW_ZERO;
+
+	if (at < work->bag[sample + 1])
+		row = work->narrow ? work->narrow[at] : work->rows[at];
+	return row == KERNEL_ROW_ZERO ? NULL : work->table + row * work->stride;
+}
+
+static void fetch_gathered_row(const struct kernel_bag_work *work, u64 sample)
+{
+	const float *row = gathered_row(work, sample);
+
+	for (u32 c = 0; row && c < work->dim; c += LINE_FLOATS)
+		__builtin_prefetch(row + c);
+}
+
+/* Whether the numbers of samples are finite, a bounded call's. */
+static bool gathered_are_finite(const struct lookup *lookup, const struct kernel_bag_work *work,
+				const struct batch_task *task)
+{
+	const float *out = work->out + task->first * work->out_stride;
+	u64 rows = task->last - task->first, step = work->out_stride == work->dim ? rows : 1;
+	struct port_fpu fpu;
+	bool finite = true;
+
+	port_fpu_begin(&fpu);
+	for (u64 s = 0; finite && s < rows; s += step)
+		finite = lookup->model->engine->kernels->all_finite(out + s * work->out_stride,
+								    step * work->dim);
+	port_fpu_end(&fpu);
+	return finite;
+}
+
 /*
  * Rows with their bits: a sum with +0 would take the sign of a -0. Quantized rows have no -0.
  * Return: whether an output is not finite.
  */
-static bool copy_gathered_rows(const struct kernel_bag_work *work, const struct batch_task *task)
+static bool copy_gathered_rows(const struct lookup *lookup, const struct kernel_bag_work *work,
+			       const struct batch_task *task)
 {
-	bool finite = true;
-
 	for (u64 s = task->first; s < task->last; s++) {
-		u64 at = work->bag[s], row = KERNEL_ROW_ZERO;
+		const float *row = gathered_row(work, s);
 		float *out = work->out + s * work->out_stride;
 
-		if (at < work->bag[s + 1])
-			row = work->narrow ? work->narrow[at] : work->rows[at];
-		if (row == KERNEL_ROW_ZERO)
-			memset(out, 0, 4ull * work->dim);
+		if (s + GATHER_AHEAD < task->last)
+			fetch_gathered_row(work, s + GATHER_AHEAD);
+		if (row)
+			memcpy(out, row, 4ull * work->dim);
 		else
-			memcpy(out, work->table + row * work->stride, 4ull * work->dim);
-		finite &= f32_row_finite((const u32 *)out, work->dim);
+			memset(out, 0, 4ull * work->dim);
 	}
-	return !finite;
+	return !gathered_are_finite(lookup, work, task);
 }
 
 static bool gathers_rows(const struct batch_feature *f, const struct kernel_bag_work *work)
@@ -174,7 +210,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	work.stream = streams_output(lookup, task->feature, work.dim);
 	if (f->largest && lookup_trains(lookup->command))
 		work.holders = f->holders.data;
-	if (gathers_rows(f, &work) ? copy_gathered_rows(&work, task) :
+	if (gathers_rows(f, &work) ? copy_gathered_rows(lookup, &work, task) :
 				     sum_bags(lookup, &work, task))
 		count_nonfinite_outputs(lookup, task);
 }
