@@ -3,9 +3,9 @@
  * Keeps a recording of each device (uapi/embeng_recording.h) in memory, for the file "recording" in
  * debugfs. A recording goes on when the engine is switched off and on.
  *
- * The engine writes with its lock held, one thread at a time. Chunks are only added until the device
- * goes, and a reader sees those below the length that it has read, so no lock is needed. The chunks
- * are freed after the engine and the file have gone.
+ * The engine writes with its lock held, one thread at a time. Chunks are only added until the
+ * device goes, and a reader sees those below the length that it has read, so no lock is needed. The
+ * chunks are freed after the engine and the file have gone.
  */
 #include <linux/debugfs.h>
 #include <linux/mm.h>
@@ -63,6 +63,7 @@ const struct engine_recorder emu_recorder = {
 static ssize_t read_recording(struct file *file, char __user *to, size_t count, loff_t *at)
 {
 	struct emu_record *r = file->private_data;
+	/* Pairs with the release in write_recording(): the chunks below it are there. */
 	u64 length = smp_load_acquire(&r->length);
 	u64 place = *at % CHUNK_BYTES, n;
 
