@@ -125,8 +125,8 @@
  * step that comes next. New tables begin as after any MODEL_LOAD, with no step of their optimizer
  * behind them, as if they had been frozen until then. From now on the hash is that of the new blob,
  * and every LOOKUP and UPDATE is for all features. A snapshot ends. With pipelining, what LOOKUP(n)
- * does not see of update n - 1 stays unseen: writes to the rows of tables that were added in between
- * do not end that.
+ * does not see of update n - 1 stays unseen: writes to the rows of tables that were added in
+ * between do not end that.
  *
  * The command runs between two steps: it fails with EMBENG_STATUS_MODEL_BUSY where a step has a
  * LOOKUP and no applied update (a DRAIN applies one that is held back), or where another command
@@ -332,7 +332,7 @@ struct embeng_mem {
 /* -- commands ------------------------------------------------------------ */
 
 #define EMBENG_CMD_STAGED (1u << 0)   /* ROWS_WRITE writes into the staged copy */
-#define EMBENG_CMD_IDS_ONLY (1u << 1) /* LOOKUP for training: the ids of an UPDATE, no activations */
+#define EMBENG_CMD_IDS_ONLY (1u << 1) /* LOOKUP for training: ids of an UPDATE, no activations */
 #define EMBENG_CMD_DISCARD (1u << 2)  /* UPDATE: the replica has no gradients for the step */
 #define EMBENG_CMD_EXTENDS (1u << 3)  /* MODEL_LOAD: the blob adds tables to the loaded model */
 
@@ -392,8 +392,8 @@ enum embeng_queue_kind {
  *	and MODEL_UNLOAD, the step after whose update the command runs; 0 means before any update.
  *	Otherwise, and for STATS with EMBENG_STATS_NOW, 0
  * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
- *	&struct embeng_update, with EMBENG_CMD_DISCARD not given. MODEL_LOAD: the model blob. ROWS_* and SNAPSHOT_READ:
- *	&struct embeng_rows.
+ *	&struct embeng_update, with EMBENG_CMD_DISCARD not given. MODEL_LOAD: the model blob. ROWS_*
+ *	and SNAPSHOT_READ: &struct embeng_rows.
  *	PARTITION: &struct embeng_partition. UNIQUE, POOL and SUM: &struct embeng_row_exchange.
  *	FENCE: an array of &struct embeng_fence_point.
  *	STATS: room for &struct embeng_stats. STATE_* and SNAPSHOT: one __u64, the step count of
@@ -704,8 +704,8 @@ struct embeng_lookup {
  * @activations: output [S][dim] f32, or [S][max_sequence_length][dim] for a sequence feature
  *	in CSR form. The engine needs write access and writes every element. Not given with
  *	EMBENG_CMD_IDS_ONLY
- * @activation_stride: bytes from the activations of one sample to those of the next, a multiple of 4
- *	and at least a row's; 0: they follow each other. Several features may so write into one
+ * @activation_stride: bytes from the activations of one sample to those of the next, a multiple of
+ *	4 and at least a row's; 0: they follow each other. Several features may so write into one
  *	block. @activations then ends with the last sample's row. 0 for a sequence feature in CSR
  *	form
  *
@@ -813,9 +813,9 @@ struct embeng_lookup_member {
  * @rate_count: number of dynamic rates and hyperparameters; must be the model's
  * @flags: EMBENG_UPDATE_MULTIPLIER or 0
  * @model_hash: &embeng_blob_header.hash of the loaded model
- * @rates: values [@rate_count] f32 of the RATEs; not given if @rate_count is 0. They are finite, but
- *	a limit of a clip may be infinite, and each is within the range of the number of the table
- *	that it stands for. The replicas of one step must give the same bits
+ * @rates: values [@rate_count] f32 of the RATEs; not given if @rate_count is 0. They are finite,
+ *	but a limit of a clip may be infinite, and each is within the range of the number of the
+ *	table that it stands for. The replicas of one step must give the same bits
  * @multiplier: with EMBENG_UPDATE_MULTIPLIER, f32 bits of a finite factor: the summed gradient of
  *	each row is multiplied by it before it is clipped, by 0 too. Otherwise 0
  * @reserved1: 0
@@ -844,15 +844,15 @@ struct embeng_update {
  */
 #define EMBENG_UPDATE_CHECKED (1u << 0)
 /*
- * The gradients are sums that somebody made of a row's gradients in one replica, for a table that is
- * spread over several hosts. Each is a run of its own: it is taken with its bits, the sign of a zero
- * too, where a gradient would be added to +0. So the row is updated as if the replica had given the
- * gradients themselves. A device without EMBENG_CAP_SUMS refuses the flag with RESERVED.
+ * The gradients are sums that somebody made of a row's gradients in one replica, for a table that
+ * is spread over several hosts. Each is a run of its own: it is taken with its bits, the sign of a
+ * zero too, where a gradient would be added to +0. So the row is updated as if the replica had
+ * given the gradients themselves. A device without EMBENG_CAP_SUMS refuses the flag with RESERVED.
  *
- * The feature's LOOKUP was of form DENSE or ROWS, and its ids are the rows that the sums are of; its table has
- * ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails with FORM.
- * Statistics count each sum as one id. The policy for gradients that are not finite sees sums alone,
- * so whoever makes them looks at the gradients; with CHECKED the engine then refuses no sum.
+ * The feature's LOOKUP was of form DENSE or ROWS, and its ids are the rows that the sums are of; its
+ * table has ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails with
+ * FORM. Statistics count each sum as one id. The policy for gradients that are not finite sees sums
+ * alone, so whoever makes them looks at the gradients; with CHECKED the engine then refuses no sum.
  */
 #define EMBENG_UPDATE_SUMS (1u << 1)
 
@@ -1370,7 +1370,7 @@ enum embeng_record_type {
 	EMBENG_RECORD_ENGINE = 1,  /* occurs once, as the first record */
 	EMBENG_RECORD_TABLE = 2,   /* in table order */
 	EMBENG_RECORD_FEATURE = 3, /* in feature order, after the tables */
-	EMBENG_RECORD_RATE = 4,	   /* a number that each UPDATE gives, in tag order; its payload is 0 */
+	EMBENG_RECORD_RATE = 4,	   /* a number that each UPDATE gives, in tag order; payload 0 */
 	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; no device takes one yet */
 	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
 	EMBENG_RECORD_QUANTIZATION = 7, /* belongs to a table; after all tables, in table order */
@@ -1549,8 +1549,8 @@ static inline __u32 embeng_slot_width(__u32 optimizer, __u32 slot, __u32 dim)
  */
 #define EMBENG_TABLE_STEP_DYNAMIC (1u << 4)
 /*
- * Weight decay is L2 regularization: @weight_decay times the row is added to the gradient, after its
- * clip, in place of being taken from the row. Not for ASSIGN and FREQUENCY_ESTIMATOR, and not
+ * Weight decay is L2 regularization: @weight_decay times the row is added to the gradient, after
+ * its clip, in place of being taken from the row. Not for ASSIGN and FREQUENCY_ESTIMATOR, and not
  * together with DECAY_BY_RATE.
  */
 #define EMBENG_TABLE_DECAY_GRADIENT (1u << 5)
@@ -1560,9 +1560,9 @@ static inline __u32 embeng_slot_width(__u32 optimizer, __u32 slot, __u32 dim)
  */
 #define EMBENG_TABLE_BY_FREQUENCY (1u << 6)
 /*
- * Numbers that each UPDATE gives anew. With its flag, a number of the record is the index of a RATE, as
- * @rate is with RATE_DYNAMIC, and the step computes as if the value were here. A value that this
- * record could not have is refused with EMBENG_STATUS_NUMBER. Only with an optimizer, and
+ * Numbers that each UPDATE gives anew. With its flag, a number of the record is the index of a
+ * RATE, as @rate is with RATE_DYNAMIC, and the step computes as if the value were here. A value
+ * that this record could not have is refused with EMBENG_STATUS_NUMBER. Only with an optimizer, and
  * HYPERPARAMETER_DYNAMIC(i) only if it has the hyperparameter i.
  */
 #define EMBENG_TABLE_WEIGHT_DECAY_DYNAMIC (1u << 7)
@@ -1575,7 +1575,7 @@ static inline __u32 embeng_slot_width(__u32 optimizer, __u32 slot, __u32 dim)
 
 #define EMBENG_SLOTS_MAX 7
 #define EMBENG_HYPERPARAMETERS_MAX 16
-/* Numbers of a table that can be RATEs: its rate, its step, the six above and the hyperparameters. */
+/* Numbers of a table that can be RATEs: rate, step, the six above and the hyperparameters. */
 #define EMBENG_TABLE_RATES_MAX (8u + EMBENG_HYPERPARAMETERS_MAX)
 
 /**

@@ -20,8 +20,8 @@
  * Entries stand in the order in which the device did things, under one lock. COMMAND stands where
  * the device has accepted or refused a command, RUN where it began to work on it, and DONE where it
  * posted its last completion. REGION and MEMORY come before the first COMMAND or RUN that uses that
- * memory. A FAULT of a command stands between its RUN and its DONE, one of a completion directly behind
- * the COMMAND or DONE that posted it, and one of a boot before its BOOT.
+ * memory. A FAULT of a command stands between its RUN and its DONE, one of a completion directly
+ * behind the COMMAND or DONE that posted it, and one of a boot before its BOOT.
  *
  * Two commands of a context never run at the same time. The numbers that a command makes depend on
  * the RUN before it in its context and on nothing else that has a time.
