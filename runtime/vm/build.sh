@@ -36,12 +36,15 @@ quoted()
 }
 
 # build_load_from FIRMWARE MODULE...: prints shell commands that load the modules in the machine. The
-# driver asks for its firmware when it finds the function, so the emulator may come first.
+# driver asks for its firmware when it finds the function, so the emulator may come first. The host
+# may have firmware installed, and FIRMWARE may be that: the machine has FIRMWARE and no other.
 build_load_from()
 {
-	echo "mkdir -p /lib/firmware/embeng"
-	firmware=$(quoted "$1")
-	echo "cmp -s $firmware /lib/firmware/embeng/embeng.fw || cp $firmware /lib/firmware/embeng/embeng.fw"
+	echo "mkdir -p /lib/firmware"
+	echo "cp $(quoted "$1") /lib/firmware/embeng.new"
+	echo "rm -rf /lib/firmware/embeng"
+	echo "mkdir /lib/firmware/embeng"
+	echo "mv /lib/firmware/embeng.new /lib/firmware/embeng/embeng.fw"
 	echo "modprobe drm"
 	shift
 	for module; do
