@@ -86,19 +86,22 @@ alone()
 	return "$1"
 }
 
+# train DEVICE [COMMAND...]: the command runs the training
 train()
 {
+	device=$1
+	shift
 	seq 1 100 | awk '{ for (i = 0; i < 4; i++) printf "item%d ", ($1 * 7 + i * i * 3) % 31
 		print "" }' >"$folder/baskets"
-	"$embeng" train "$folder/baskets" -d "$node,path=validated" --epochs 1 --min-count 1 --dim 8 \
+	"$@" "$embeng" train "$folder/baskets" -d "$device" --epochs 1 --min-count 1 --dim 8 \
 		--batch 64 --max-steps 6
 }
 
-# Each step has lookups and an update, in this order, and the stages add up. A drain behind the last one
-# may have its number.
+# traced ARGUMENT...: of trace show. Each step has lookups and an update, in this order, and the stages
+# add up. A drain behind the last one may have its number.
 traced()
 {
-	asks 0 trace show --chrome "$folder/steps.chrome" || return 1
+	asks 0 trace show "$@" --chrome "$folder/steps.chrome" || return 1
 	holds 'd["lost"] == d["unreadable"] == d["strange"] == 0' &&
 		holds '{s["step"] for s in d["steps"]} >= {1, 2, 3, 4, 5, 6}' &&
 		holds 'all([c["command"] for c in s["commands"] if c["command"] != "DRAIN"] == ["LOOKUP", "UPDATE"] for s in d["steps"] if s["step"] in range(1, 7))' &&
@@ -108,6 +111,13 @@ traced()
 		/usr/bin/python3 -c 'import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
 assert sum(e["ph"] == "b" for e in events) == sum(e["ph"] == "e" for e in events) > 40' "$folder/steps.chrome"
+}
+
+# The library records a program that shares its queues with the device, which no driver sees.
+runs_traced()
+{
+	train "$node,path=mapped" "$embeng" trace run -o "$folder/run.trace" -- >"$folder/ran" &&
+		grep -q '^context 1, step 6: ' "$folder/ran" && traced "$folder/run.trace"
 }
 
 waits_for_a_fence()
@@ -125,9 +135,10 @@ check 'and the registers tell' counted
 check 'faults are cleared' cleared
 check 'only an administrator may' refused
 check 'recording begins' alone "$embeng" trace start
-check 'a program trains' train
+check 'a program trains' train "$node,path=validated"
 check 'recording ends' alone "$embeng" trace stop
 check 'every step is there, with times' traced
+check 'a program is run and traced that bypasses the driver' runs_traced
 modprobe vgem
 check 'a command that waits for a fence waits in the ring' waits_for_a_fence
 check 'reset' asks 0 reset -d "$node"
