@@ -29,6 +29,8 @@ struct body {
 
 static void put(struct body *b, const void *from, size_t bytes)
 {
+	if (!bytes)
+		return;
 	if (b->bytes + bytes > b->room) {
 		b->room = 2 * (b->bytes + bytes);
 		b->data = realloc(b->data, b->room);
@@ -196,9 +198,10 @@ static void put_ids(struct body *b, uint64_t step, uint32_t replica, uint32_t ow
 /* Goes over what was asked of a table. Return: what it asks for. */
 static struct head take_question(struct body *b, int t)
 {
-	const struct head head = *(const struct head *)take(b, sizeof(head));
 	const size_t each = shapes[t].length ? 8 : 12;
+	struct head head;
 
+	memcpy(&head, take(b, sizeof(head)), sizeof(head)); /* nothing keeps it aligned */
 	if (work->kinds[t] == 0) {
 		take(b, (head.numbers[0] + 1) * 8 + head.numbers[1] * 8);
 		if (!shapes[t].length)

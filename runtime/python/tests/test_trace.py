@@ -12,7 +12,8 @@ from support import start_python
 TRAINING = """
 from embeng import Engine, Feature, Table, optimizers
 
-with Engine([Table("t", 10, 4, "sum", optimizers.sgd(0.5))], [Feature("f", "t")], cores=1) as engine:
+table = Table("t", 10, 4, "sum", optimizers.sgd(0.5))
+with Engine([table], [Feature("f", "t")], cores=1) as engine:
     for ids in ([1, 2, 3], [4]):
         engine.enqueue({"f": ids})
         engine.apply_gradients({"f": engine.dequeue()["f"]})
