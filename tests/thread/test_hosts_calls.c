@@ -329,25 +329,14 @@ static void call_refused(struct run_host *h)
 /* Rows, what belongs to them, and checkpoints. */
 static void call_refused_rows(struct run_host *h)
 {
-	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
-	const struct embeng_initializer zeros = {.kind = EMBENG_INIT_CONSTANT};
 	const struct embeng_shard shard = EMBENG_INIT(embeng_shard, .hosts = 1);
 	struct embeng *e = h->e;
-	uint64_t step;
 	float row[96];
 
-	expect_refusal(h, embeng_rows_read(e, 0, NULL, NULL, 1, row), "embeng_rows_read");
-	expect_refusal(h, embeng_rows_write(e, 0, NULL, NULL, 1, row), "embeng_rows_write");
-	expect_refusal(h, embeng_rows_fill(e, 0, NULL, 0, 1, &zeros), "embeng_rows_fill");
 	expect_refusal(h, embeng_shard_read(e, 0, NULL, &shard, 0, 1, row), "embeng_shard_read");
 	expect_refusal(h, embeng_shard_write(e, 0, NULL, &shard, 0, 1, row), "embeng_shard_write");
 	expect_refusal(h, embeng_shard_initialize(e, 0, NULL, NULL, NULL),
 		       "embeng_shard_initialize");
-	expect_refusal(h, embeng_stats(e, 0, 0, &stats), "embeng_stats");
-	expect_refusal(h, embeng_step(e, &step), "embeng_step");
-	expect_refusal(h, embeng_set_step(e, 1), "embeng_set_step");
-	expect_refusal(h, embeng_table_freeze(e, 0, 1), "embeng_table_freeze");
-	expect_refusal(h, embeng_table_frozen(e, 0), "embeng_table_frozen");
 	expect_refusal(h, embeng_save(e, "/", NULL), "embeng_save");
 	expect_refusal(h, embeng_restore(e, "/", NULL), "embeng_restore");
 	expect_refusal(h, embeng_save_stream(e, NULL, NULL), "embeng_save_stream");

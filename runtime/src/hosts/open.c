@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "device/name.h"
+#include "collective.h"
 #include "part.h"
 #include "steps.h"
 
@@ -159,6 +160,11 @@ static const struct calls hosts_calls = {
 	.gradient_buffer = hosts_gradient_buffer,
 	.flush = hosts_flush,
 	.fd = hosts_fd,
+	.rows = hosts_rows,
+	.step = hosts_step,
+	.set_step = hosts_set_step,
+	.freeze = hosts_freeze,
+	.stats = hosts_stats,
 	.info = tell_info,
 	.close = close_hosts,
 };

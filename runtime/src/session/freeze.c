@@ -29,30 +29,40 @@ static int run_freeze(struct embeng *e, void *arg, uint64_t after)
 	return ret;
 }
 
-static int send_freeze(struct embeng *e, int table, enum embeng_freeze action,
-		       struct freeze_call *call)
+static int check_freeze(const struct embeng *e, int table, enum embeng_freeze action,
+			const char *what)
 {
-	int ret = session_check_alone(e, call->what);
-
-	if (ret)
-		return ret;
 	if (table < 0 || (size_t)table >= e->model->table_count)
-		return fail(-ENOENT, "%s: table %d, the model has %zu", call->what, table,
+		return fail(-ENOENT, "%s: table %d, the model has %zu", what, table,
 			    e->model->table_count);
-	call->arg = (uint32_t)table | (uint64_t)action << EMBENG_FREEZE_ACTION_SHIFT;
 	if (action == EMBENG_FREEZE_OFF && !table_has_optimizer(&e->model->tables[table]))
 		return fail(-EINVAL,
 			    "%s: table %s has no optimizer, so nothing can change it; add it to "
 			    "the model with one",
-			    call->what, e->model->tables[table].name);
+			    what, e->model->tables[table].name);
+	return 0;
+}
+
+static int send_freeze(struct embeng *e, int table, enum embeng_freeze action,
+		       struct freeze_call *call)
+{
+	call->arg = (uint32_t)table | (uint64_t)action << EMBENG_FREEZE_ACTION_SHIFT;
 	return rows_behind_gate(e, call->what, run_freeze, call);
 }
 
 int embeng_table_freeze(struct embeng *e, int table, int frozen)
 {
+	const enum embeng_freeze action = frozen ? EMBENG_FREEZE_ON : EMBENG_FREEZE_OFF;
 	struct freeze_call call = {.what = "embeng_table_freeze"};
-	int ret = send_freeze(e, table, frozen ? EMBENG_FREEZE_ON : EMBENG_FREEZE_OFF, &call);
+	int ret = session_check(e, call.what);
 
+	if (ret)
+		return ret;
+	ret = check_freeze(e, table, action, call.what);
+	if (e->calls)
+		ret = e->calls->freeze(e, table, frozen, ret);
+	else if (!ret)
+		ret = send_freeze(e, table, action, &call);
 	if (!ret)
 		__atomic_store_n(&e->frozen[table], frozen != 0, __ATOMIC_RELAXED);
 	return ret;
@@ -61,8 +71,13 @@ int embeng_table_freeze(struct embeng *e, int table, int frozen)
 int embeng_table_frozen(struct embeng *e, int table)
 {
 	struct freeze_call call = {.what = "embeng_table_frozen"};
-	int ret = send_freeze(e, table, EMBENG_FREEZE_ASK, &call);
+	int ret = session_check(e, call.what);
 
+	ret = ret ? ret : check_freeze(e, table, EMBENG_FREEZE_ASK, call.what);
+	/* No other process shares the tables of a group, so that this host knows. */
+	if (!ret && e->calls)
+		return __atomic_load_n(&e->frozen[table], __ATOMIC_RELAXED);
+	ret = ret ? ret : send_freeze(e, table, EMBENG_FREEZE_ASK, &call);
 	return ret ? ret : call.frozen;
 }
 

@@ -77,21 +77,24 @@ static int check_call_rows(const struct rows_call *c)
 	return 0;
 }
 
-int rows_find_slot(struct embeng *e, const char *what, int table, const char *slot)
+static int find_slot_of(struct embeng *e, const char *what, int table, const char *slot)
 {
-	int ret = session_check_alone(e, what);
-
-	if (ret)
-		return ret;
 	if (table < 0 || (size_t)table >= e->model->table_count)
 		return fail(-ENOENT, "%s: table %d, the model has %zu", what, table,
 			    e->model->table_count);
 	return model_slot(e->model, table, slot ? slot : "parameters");
 }
 
+int rows_find_slot(struct embeng *e, const char *what, int table, const char *slot)
+{
+	int ret = session_check_alone(e, what);
+
+	return ret ? ret : find_slot_of(e, what, table, slot);
+}
+
 static int check_call(struct rows_call *c, int table, const char *slot)
 {
-	c->slot = rows_find_slot(c->e, c->what, table, slot);
+	c->slot = find_slot_of(c->e, c->what, table, slot);
 	if (c->slot < 0)
 		return c->slot;
 	c->table = table;
@@ -310,18 +313,45 @@ static int check_written(const struct rows_call *c)
 			     at % width, data[at]);
 }
 
-static int move_rows(struct rows_call *c, int table, const char *slot)
+/* The same call over the hosts of a group, which all learn if one refuses its arguments. */
+static int ask_hosts_for_rows(const struct rows_call *c,
+			      const struct embeng_initializer *initializer, int status)
+{
+	const struct rows_asked asked = {
+		.what = c->what,
+		.op = c->op,
+		.table = c->table,
+		.slot = c->slot,
+		.ids = c->ids,
+		.first = c->first,
+		.count = c->count,
+		.data = (float *)(void *)c->data,
+		.initializer = initializer,
+		.status = status,
+	};
+
+	return c->e->calls->rows(c->e, &asked);
+}
+
+static int check_moved(struct rows_call *c, int table, const char *slot)
 {
 	int ret = check_call(c, table, slot);
 
-	if (ret || !c->count)
-		return ret;
-	if (!c->data)
-		return fail(-EINVAL, "%s: no data given for %" PRIu64 " rows", c->what, c->count);
-	ret = check_written(c);
+	if (!ret && c->count && !c->data)
+		ret = fail(-EINVAL, "%s: no data given for %" PRIu64 " rows", c->what, c->count);
+	return ret ? ret : check_written(c);
+}
+
+static int move_rows(struct rows_call *c, int table, const char *slot)
+{
+	int ret = session_check(c->e, c->what);
+
 	if (ret)
 		return ret;
-	return rows_behind_gate(c->e, c->what, move_all, c);
+	ret = check_moved(c, table, slot);
+	if (c->e->calls)
+		return ask_hosts_for_rows(c, NULL, ret);
+	return ret || !c->count ? ret : rows_behind_gate(c->e, c->what, move_all, c);
 }
 
 int rows_move(struct embeng *e, const char *what, bool write, int table, const char *slot,
@@ -417,22 +447,38 @@ static int run_fill(struct embeng *e, void *arg, uint64_t after)
 	return run_rows(e, &cmd, f->what, &f->rows);
 }
 
-int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first, size_t count,
-		     const struct embeng_initializer *initializer)
+static int check_filled(struct rows_call *c, int table, const char *slot,
+			const struct embeng_initializer *initializer)
 {
-	struct rows_call c = {
-		.e = e, .what = "embeng_rows_fill", .first = (uint64_t)first, .count = count};
-	struct rows_fill f = {.what = c.what};
-	int ret = check_call(&c, table, slot);
+	int ret = check_call(c, table, slot);
 
 	if (ret)
 		return ret;
 	if (!initializer)
-		return fail(-EINVAL, "embeng_rows_fill: no initializer given");
-	ret = initializer_check(c.what, initializer);
-	if (!ret && c.slot)
-		ret = slot_initializer_check(c.what, e->model->tables[table].optimizer.kind,
-					     (size_t)c.slot - 1, initializer);
+		return fail(-EINVAL, "%s: no initializer given", c->what);
+	ret = initializer_check(c->what, initializer);
+	if (!ret && c->slot)
+		ret = slot_initializer_check(c->what, c->e->model->tables[table].optimizer.kind,
+					     (size_t)c->slot - 1, initializer);
+	return ret;
+}
+
+int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first, size_t count,
+		     const struct embeng_initializer *initializer)
+{
+	struct rows_call c = {.e = e,
+			      .what = "embeng_rows_fill",
+			      .op = EMBENG_OP_ROWS_FILL,
+			      .first = (uint64_t)first,
+			      .count = count};
+	struct rows_fill f = {.what = c.what};
+	int ret = session_check(e, c.what);
+
+	if (ret)
+		return ret;
+	ret = check_filled(&c, table, slot, initializer);
+	if (e->calls)
+		return ask_hosts_for_rows(&c, initializer, ret);
 	if (ret || !count)
 		return ret;
 	f.rows.table = (uint32_t)table;

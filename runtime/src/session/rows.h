@@ -44,6 +44,23 @@ char *rows_chunk_data_in(const struct region *memory);
 int rows_chunk_run_in(struct embeng *e, const struct region *memory,
 		      const struct rows_chunk *chunk);
 
+/**
+ * struct rows_asked - a call on rows of a handle over the hosts of a group, where other hosts make it, too
+ * @ids: [@count], or NULL for the rows from @first on
+ * @data: read from or written to; NULL for a fill, which has an @initializer
+ * @status: 0, or why the arguments are refused, with the thread's last sentence: all hosts learn it
+ */
+struct rows_asked {
+	const char *what;
+	enum embeng_opcode op; /* ROWS_READ, ROWS_WRITE or ROWS_FILL */
+	int table, slot;
+	const int64_t *ids;
+	uint64_t first, count;
+	float *data;
+	const struct embeng_initializer *initializer;
+	int status;
+};
+
 /* Rows to be read from a table's parameters. */
 struct rows_reading {
 	int table;

@@ -83,8 +83,11 @@ struct agreed {
 
 /*
  * The public functions that do something else for a handle whose tables lie on the hosts of a group (hosts/).
- * They check their arguments, and go on here. A function that is NULL is refused.
+ * They check their arguments, and go on here. A function that is NULL is refused. @status: what was found,
+ * where all hosts must learn it: 0, or a negative errno with the thread's last sentence.
  */
+struct rows_asked;
+
 struct calls {
 	int (*enqueue)(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns);
 	int (*dequeue)(struct embeng *e, uint32_t replica, int64_t timeout_ns,
@@ -98,6 +101,15 @@ struct calls {
 	float *(*gradient_buffer)(struct embeng *e, struct slot *slot, size_t feature);
 	int (*flush)(struct embeng *e, int64_t timeout_ns);
 	int (*fd)(struct embeng *e);
+	int (*rows)(struct embeng *e, const struct rows_asked *asked);
+	int (*step)(struct embeng *e, uint64_t *step);
+	int (*set_step)(struct embeng *e, uint64_t step, int status);
+	int (*freeze)(struct embeng *e, int table, int frozen, int status);
+	int (*stats)(struct embeng *e, int table, int clear, struct embeng_table_stats *stats,
+		     int status);
+	int (*save)(struct embeng *e, const char *dir, const struct embeng_save_options *options);
+	int (*restore)(struct embeng *e, const char *dir,
+		       const struct embeng_restore_options *options);
 	void (*info)(struct embeng *e, struct embeng_device_info *info);
 	void (*close)(struct embeng *e);
 };

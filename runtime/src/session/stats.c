@@ -57,18 +57,28 @@ static void give_stats(const struct embeng_stats *from, struct embeng_table_stat
 		to->core_ids[i] = from->core_ids[i];
 }
 
-int embeng_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats)
+static int check_stats(const struct embeng *e, int table, const struct embeng_table_stats *stats)
 {
-	struct stats_call call = {0};
-	int ret = session_check_alone(e, "embeng_stats");
-
-	if (ret)
-		return ret;
 	if (table < 0 || (size_t)table >= e->model->table_count)
 		return fail(-ENOENT, "embeng_stats: table %d, the model has %zu", table,
 			    e->model->table_count);
 	if (!stats || stats->size < sizeof(*stats))
 		return fail(-EINVAL, "embeng_stats: stats must be given, with their size");
+	return 0;
+}
+
+int embeng_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats)
+{
+	struct stats_call call = {0};
+	int ret = session_check(e, "embeng_stats");
+
+	if (ret)
+		return ret;
+	ret = check_stats(e, table, stats);
+	if (e->calls)
+		return e->calls->stats(e, table, clear, stats, ret);
+	if (ret)
+		return ret;
 	call.arg = (uint32_t)table | (clear ? EMBENG_STATS_CLEAR : 0);
 	ret = rows_behind_gate(e, "embeng_stats", read_stats, &call);
 	if (!ret)

@@ -42,10 +42,12 @@ static int store_optimizer_step(struct embeng *e, void *arg, uint64_t after)
 int embeng_step(struct embeng *e, uint64_t *step)
 {
 	uint64_t read = 0;
-	int ret = session_check_alone(e, "embeng_step");
+	int ret = session_check(e, "embeng_step");
 
 	if (!ret && !step)
 		ret = fail(-EINVAL, "embeng_step: no place for the number given");
+	if (!ret && e->calls)
+		return e->calls->step(e, step);
 	ret = ret ? ret : rows_behind_gate(e, "embeng_step", fetch_optimizer_step, &read);
 	if (!ret)
 		*step = read;
@@ -54,11 +56,15 @@ int embeng_step(struct embeng *e, uint64_t *step)
 
 int embeng_set_step(struct embeng *e, uint64_t step)
 {
-	int ret = session_check_alone(e, "embeng_set_step");
+	int ret = session_check(e, "embeng_set_step");
 
-	if (!ret && step > EMBENG_STEP_COUNT_MAX)
+	if (ret)
+		return ret;
+	if (step > EMBENG_STEP_COUNT_MAX)
 		ret = error_set(-ERANGE, EMBENG_STATUS_COUNT,
 				"embeng_set_step: step %" PRIu64 ", the largest is %llu", step,
 				EMBENG_STEP_COUNT_MAX);
+	if (e->calls)
+		return e->calls->set_step(e, step, ret);
 	return ret ? ret : rows_behind_gate(e, "embeng_set_step", store_optimizer_step, &step);
 }

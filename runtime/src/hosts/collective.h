@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of a handle over all hosts that all hosts make together: rows, what tables count, checkpoints. */
+#ifndef EMBENG_HOSTS_COLLECTIVE_H
+#define EMBENG_HOSTS_COLLECTIVE_H
+
+#include "hosts.h"
+#include "session/rows.h"
+
+/* rows.c: embeng_rows_read(), embeng_rows_write() and embeng_rows_fill(). */
+int hosts_rows(struct embeng *e, const struct rows_asked *asked);
+/* rows_fill.c: the last of them, inside. */
+int fill_hosts_rows(struct embeng *e, const struct rows_asked *asked);
+
+/* state.c */
+int hosts_step(struct embeng *e, uint64_t *step);
+int hosts_set_step(struct embeng *e, uint64_t step, int status);
+int hosts_freeze(struct embeng *e, int table, int frozen, int status);
+int hosts_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats,
+		int status);
+
+/* state.c: schedules of this host's replicas go on from a number of steps. */
+void hosts_count_from(struct hosts *h, uint64_t step);
+
+/* Floats of a row of this part, of parameters or of a slot, which is one number wide only in a whole table. */
+static inline uint64_t part_width(const struct hosts *h, const struct place_part *part,
+				  size_t array)
+{
+	const struct table *t = &h->e->model->tables[part->table];
+
+	return part->columns == (uint64_t)t->dim ? model_width(t, array) : part->columns;
+}
+
+/* The name of a slot, or NULL for parameters. */
+static inline const char *slot_name_of(const struct hosts *h, int table, size_t array)
+{
+	return array ? model_slot_name(h->e->model, table, array) : NULL;
+}
+
+#endif
