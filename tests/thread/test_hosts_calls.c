@@ -337,8 +337,6 @@ static void call_refused_rows(struct run_host *h)
 	expect_refusal(h, embeng_shard_write(e, 0, NULL, &shard, 0, 1, row), "embeng_shard_write");
 	expect_refusal(h, embeng_shard_initialize(e, 0, NULL, NULL, NULL),
 		       "embeng_shard_initialize");
-	expect_refusal(h, embeng_save(e, "/", NULL), "embeng_save");
-	expect_refusal(h, embeng_restore(e, "/", NULL), "embeng_restore");
 	expect_refusal(h, embeng_save_stream(e, NULL, NULL), "embeng_save_stream");
 	expect_refusal(h, embeng_restore_stream(e, NULL, NULL), "embeng_restore");
 }

@@ -17,7 +17,13 @@
 #include "session/rows.h"
 #include "stream.h"
 
-static uint64_t pair_row_bytes(const struct restore *r, const struct array_pair *pair)
+/* Bytes of a row in the handle that has it, and in the checkpoint. */
+static uint64_t pair_row_bytes(const struct array_pair *pair)
+{
+	return pair->to_columns * sizeof(float);
+}
+
+static uint64_t wide_row_bytes(const struct restore *r, const struct array_pair *pair)
 {
 	return model_row_bytes(&r->e->model->tables[pair->table], (size_t)pair->array);
 }
@@ -25,7 +31,7 @@ static uint64_t pair_row_bytes(const struct restore *r, const struct array_pair 
 /* Bytes of a copy of the whole array, with the rows that stay. */
 static uint64_t copy_of_pair_bytes(const struct restore *r, const struct array_pair *pair)
 {
-	return pair_row_bytes(r, pair) * (uint64_t)r->e->model->tables[pair->table].rows;
+	return pair_row_bytes(pair) * (uint64_t)r->e->model->tables[pair->table].rows;
 }
 
 /* Once rows are overwritten in place, going on is the only way to whole tables. */
@@ -68,9 +74,9 @@ static int stage_array(struct restore *r, enum embeng_stage action, int table, i
 	};
 	int ret;
 
-	pthread_mutex_lock(&r->e->lock);
-	ret = transfer(r->e, &cmd, "embeng_restore", NULL);
-	pthread_mutex_unlock(&r->e->lock);
+	pthread_mutex_lock(&r->to->lock);
+	ret = transfer(r->to, &cmd, "embeng_restore", NULL);
+	pthread_mutex_unlock(&r->to->lock);
 	return ret;
 }
 
@@ -80,7 +86,7 @@ static int stage_array(struct restore *r, enum embeng_stage action, int table, i
  */
 static bool has_room_for_copies(const struct restore *r)
 {
-	struct device *d = r->e->device;
+	struct device *d = r->to->device;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < r->pair_count; i++)
@@ -94,7 +100,7 @@ static int begin_staging(struct restore *r)
 	int ret = has_room_for_copies(r) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !ret && i < r->pair_count; i++)
-		ret = stage_array(r, EMBENG_STAGE_BEGIN, r->pairs[i].table, r->pairs[i].array);
+		ret = stage_array(r, EMBENG_STAGE_BEGIN, r->pairs[i].to_table, r->pairs[i].array);
 	r->staged = !ret;
 	if (ret == -ENOSPC || ret == -ENOMEM) {
 		r->total *= 2;
@@ -110,7 +116,7 @@ static int run_restore_chunk(struct restore *r, const struct array_pair *pair,
 		.what = "embeng_restore",
 		.op = op,
 		.flags = r->staged && op == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0,
-		.table = pair->table,
+		.table = pair->to_table,
 		.slot = pair->array,
 		.after = r->after,
 		.first = first,
@@ -118,20 +124,45 @@ static int run_restore_chunk(struct restore *r, const struct array_pair *pair,
 		.count = count,
 	};
 
-	return rows_chunk_run(r->e, &chunk);
+	return rows_chunk_run(r->to, &chunk);
+}
+
+/* Where whole rows are read to, if the handle has some of their columns. */
+static int make_wide(struct restore *r, uint64_t bytes)
+{
+	if (bytes <= r->wide_bytes)
+		return 0;
+	free(r->wide);
+	r->wide = malloc(bytes);
+	r->wide_bytes = r->wide ? bytes : 0;
+	return r->wide ? 0 : fail(-ENOMEM, "embeng_restore: no memory for rows");
+}
+
+static void pick_columns(struct restore *r, const struct array_pair *pair, uint64_t count,
+			 char *data)
+{
+	const uint64_t row = pair_row_bytes(pair), wide = wide_row_bytes(r, pair);
+
+	for (uint64_t k = 0; k < count; k++)
+		memcpy(data + k * row, r->wide + k * wide + pair->to_first * sizeof(float), row);
 }
 
 /* Reads rows of the checkpoint into the memory of a chunk, and looks at their numbers. */
 static int read_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t count)
 {
 	const struct embeng_shard_rows rows = {(int64_t)first, 1, (int64_t)count};
-	char *data = rows_chunk_data(r->e);
-	int ret = checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows, data);
+	const bool cut = pair_row_bytes(pair) != wide_row_bytes(r, pair);
+	char *data = rows_chunk_data(r->to);
+	int ret = cut ? make_wide(r, count * wide_row_bytes(r, pair)) : 0;
+	char *read = cut ? r->wide : data;
 
+	ret = ret ? ret : checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows, read);
 	if (!ret && !r->loading)
-		ret = restore_check_numbers(r, pair, first, (const float *)(const void *)data,
+		ret = restore_check_numbers(r, pair, first, (const float *)(const void *)read,
 					    count);
-	r->done += count * pair_row_bytes(r, pair);
+	if (!ret && cut)
+		pick_columns(r, pair, count, data);
+	r->done += count * pair_row_bytes(pair);
 	return ret;
 }
 
@@ -165,7 +196,7 @@ static int each_chunk(struct restore *r, struct array_pair *pair, uint64_t first
 				uint64_t count))
 {
 	uint64_t most = 0;
-	int ret = rows_chunk_room(r->e, pair->table, 1, &most);
+	int ret = rows_chunk_room(r->to, pair->to_table, 1, &most);
 
 	for (uint64_t at = first; !ret && at < end; at += most)
 		ret = fn(r, pair, at, end - at < most ? end - at : most);
@@ -200,10 +231,8 @@ static int each_pair(struct restore *r, int (*fn)(struct restore *r, struct arra
 static int load_in_place(struct restore *r)
 {
 	struct embeng_error error = {.size = sizeof(error)};
-	int ret = each_pair(r, verify_pair);
+	int ret;
 
-	if (ret)
-		return ret;
 	r->loading = true;
 	ret = each_pair(r, load_pair);
 	if (!ret)
@@ -215,17 +244,26 @@ static int load_in_place(struct restore *r)
 		    error.text);
 }
 
-static int load_staged(struct restore *r)
+/* Until here the tables are as they were. */
+static int make_rows_ready(struct restore *r)
 {
-	int ret = each_pair(r, load_pair);
+	int ret = begin_staging(r);
 
-	return ret ? ret : stage_array(r, EMBENG_STAGE_COMMIT, 0, 0);
+	ret = ret ? ret : tell_restored(r);
+	ret = ret ? ret : each_pair(r, r->staged ? load_pair : verify_pair);
+	return r->parts ? r->parts->agree(r, ret) : ret;
+}
+
+static int swap_in_rows(struct restore *r)
+{
+	r->replacing = true;
+	return r->staged ? stage_array(r, EMBENG_STAGE_COMMIT, 0, 0) : load_in_place(r);
 }
 
 /* @table: one of the model's, or -1: what all optimizers count */
 static int write_step(struct restore *r, int table, uint64_t step)
 {
-	struct embeng *e = r->e;
+	struct embeng *e = r->to;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_WRITE,
 				 .after = r->after,
 				 .desc = region_part(&e->staging, 0, sizeof(uint64_t)),
@@ -251,7 +289,7 @@ static int write_steps(struct restore *r)
 		const struct array_pair *pair = &r->pairs[i];
 
 		if (!pair->array && table_has_optimizer(&r->e->model->tables[pair->table]))
-			ret = write_step(r, pair->table,
+			ret = write_step(r, pair->to_table,
 					 from->step - from->frozen_steps[pair->from_table]);
 	}
 	return ret;
@@ -265,9 +303,8 @@ static int load_arrays(struct embeng *e, void *arg, uint64_t after)
 
 	(void)e;
 	r->after = after;
-	ret = begin_staging(r);
-	ret = ret ? ret : tell_restored(r);
-	ret = ret ? ret : r->staged ? load_staged(r) : load_in_place(r);
+	ret = make_rows_ready(r);
+	ret = ret ? ret : swap_in_rows(r);
 	if (!ret)
 		return write_steps(r);
 	/* The failure's sentence stays, whatever dropping says. */
@@ -299,9 +336,9 @@ static int check_restore_report(const struct embeng_restore_report *report)
 
 static int prepare_restore(struct restore *r, const struct embeng_restore_options *options)
 {
-	int ret = session_check_alone(r->e, "embeng_restore");
+	int ret = 0;
 
-	if (!ret && options)
+	if (options)
 		ret = config_take(&r->options, options, sizeof(r->options),
 				  "embeng_restore_options");
 	ret = ret ? ret : check_restore_flags(r->options.flags);
@@ -313,7 +350,7 @@ static int prepare_restore(struct restore *r, const struct embeng_restore_option
 }
 
 /* The caller's structure may be longer than ours. */
-static void give_report(const struct restore *r)
+void restore_give_report(const struct restore *r)
 {
 	struct embeng_restore_report *out = r->options.report;
 	size_t size = out ? out->size : 0;
@@ -332,26 +369,39 @@ static int restore_opened(struct restore *r)
 	ret = ret ? ret : restore_pair_all(r);
 	if (!ret)
 		restore_note_settings(r);
-	ret = ret ? ret : rows_behind_gate(r->e, "embeng_restore", load_arrays, r);
-	if (!ret)
-		give_report(r);
+	if (!ret && r->parts)
+		ret = r->parts->choose(r);
+	ret = ret ? ret : rows_behind_gate(r->to, "embeng_restore", load_arrays, r);
+	free(r->wide);
 	free(r->pairs);
 	embeng_checkpoint_close(r->c);
 	return ret;
 }
 
+int restore_folder(struct restore *r, const struct embeng_restore_options *options)
+{
+	int ret = prepare_restore(r, options);
+
+	if (!ret && !r->dir)
+		ret = fail(-EINVAL, "embeng_restore: no folder given");
+	if (!ret && (r->options.flags & EMBENG_RESTORE_STEP))
+		ret = checkpoint_open_step(r->dir, r->options.step, &r->c);
+	else if (!ret)
+		ret = embeng_checkpoint_open(r->dir, &r->c, NULL);
+	return ret ? ret : restore_opened(r);
+}
+
 int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options)
 {
-	struct restore r = {.e = e, .dir = dir};
-	int ret = prepare_restore(&r, options);
+	struct restore r = {.e = e, .to = e, .dir = dir};
+	int ret = session_check(e, "embeng_restore");
 
-	if (!ret && !dir)
-		ret = fail(-EINVAL, "embeng_restore: no folder given");
-	if (!ret && (r.options.flags & EMBENG_RESTORE_STEP))
-		ret = checkpoint_open_step(dir, r.options.step, &r.c);
-	else if (!ret)
-		ret = embeng_checkpoint_open(dir, &r.c, NULL);
-	return ret ? ret : restore_opened(&r);
+	if (!ret && e->calls)
+		return e->calls->restore(e, dir, options);
+	ret = ret ? ret : restore_folder(&r, options);
+	if (!ret)
+		restore_give_report(&r);
+	return ret;
 }
 
 /* A stream has no other checkpoint to choose. */
@@ -368,17 +418,22 @@ static int check_step_of_stream(const struct restore *r)
 int embeng_restore_stream(struct embeng *e, const struct embeng_reader *from,
 			  const struct embeng_restore_options *options)
 {
-	struct restore r = {.e = e, .dir = STREAM_NAME};
-	int ret = prepare_restore(&r, options);
+	struct restore r = {.e = e, .to = e, .dir = STREAM_NAME};
+	int ret = session_check_alone(e, "embeng_restore");
 
+	ret = ret ? ret : prepare_restore(&r, options);
 	ret = ret ? ret
 		  : checkpoint_open_stream(from, "embeng_restore_stream", r.options.progress,
 					   r.options.progress_arg, &r.c);
 	if (ret)
 		return ret;
 	ret = check_step_of_stream(&r);
+	if (ret) {
+		embeng_checkpoint_close(r.c);
+		return ret;
+	}
+	ret = restore_opened(&r);
 	if (!ret)
-		return restore_opened(&r);
-	embeng_checkpoint_close(r.c);
+		restore_give_report(&r);
 	return ret;
 }

@@ -6,16 +6,35 @@
 #include "open.h"
 #include "session/session.h"
 
+struct restore;
+
 /* One table's parameters or one of its slots, in the model and in the checkpoint. */
 struct array_pair {
 	int table, array;
 	int from_table, from_array;
 	uint64_t rows; /* those that both have, from row 0 on */
 	bool noted;    /* the report has a value of it that is not finite */
+	int to_table;  /* in the handle that has the rows; with @to_columns from @to_first on */
+	uint64_t to_first, to_columns;
+};
+
+/*
+ * struct restore_parts - a restore by all hosts of a group
+ * @choose: keeps the pairs that this host has rows of, and says where they go
+ * @agree: told whether this host is ready to replace its rows; returns what all hosts go on with
+ */
+struct restore_parts {
+	int (*choose)(struct restore *r);
+	int (*agree)(struct restore *r, int status);
+	void *arg;
 };
 
 struct restore {
 	struct embeng *e;
+	struct embeng *to; /* the handle that has the rows: @e, or this host's of a group */
+	const struct restore_parts *parts; /* hosts/restore.c, else NULL */
+	char *wide;			   /* whole rows, of which @to has some columns */
+	size_t wide_bytes;
 	struct embeng_checkpoint *c;
 	const char *dir;
 	struct embeng_restore_options options;
@@ -23,10 +42,15 @@ struct restore {
 	size_t pair_count;
 	struct embeng_restore_report report;
 	uint64_t after;
-	bool staged;  /* else in place */
-	bool loading; /* in place: what fails from here on leaves a mixture */
+	bool replacing; /* all hosts were ready */
+	bool staged;	/* else in place */
+	bool loading;	/* in place: what fails from here on leaves a mixture */
 	uint64_t done, total;
 };
+
+/* restore.c: restores from a folder, but for the report of the options. */
+int restore_folder(struct restore *r, const struct embeng_restore_options *options);
+void restore_give_report(const struct restore *r);
 
 /*
  * restore_pairs.c: lists what is restored, with its bytes as the total. The caller frees @pairs.

@@ -152,9 +152,9 @@ static int save_locked(struct save *s, const char *path)
 	ret = ret ? ret : save_commit(s, path, &outcome);
 	/* Where the rename may have happened, its shards are worth more than their room. */
 	if (outcome == SAVE_NOT_COMMITTED) {
-		save_forget_rows(s);
 		if (s->source->forget)
 			s->source->forget(s);
+		save_forget_rows(s);
 		save_forget_kept(s);
 	}
 	if (outcome == SAVE_COMMITTED)

@@ -9,6 +9,7 @@
 
 #define LOCK_NAME ".embeng.lock"
 
+struct hosts_save;
 struct save;
 struct stream_out;
 struct unpacking;
@@ -24,6 +25,7 @@ struct written;
  * @read: reads rows of a table or slot into *@data, which the next read overwrites
  * @pick: as @read, for rows of any numbers, with room as at a stride of 2; only of a source that deltas
  *	are saved of
+ * @verify: NULL, or reads back what was written, by the index @name, in place of save_commit()
  * @forget: NULL, or removes files that the source made itself, where nothing was committed
  * @passed: NULL, or told that the first @tables of the model will not be read any more
  */
@@ -37,6 +39,7 @@ struct save_source {
 	int (*pick)(struct save *s, size_t table, size_t array, const uint64_t *numbers,
 		    uint64_t count, const char **data);
 	void (*passed)(struct save *s, size_t tables);
+	int (*verify)(struct save *s, const char *name);
 	void (*forget)(struct save *s);
 };
 
@@ -54,6 +57,9 @@ struct save {
 	const struct embeng_reshard_options *reshard;
 	const struct written *written; /* write.c, else NULL */
 	struct unpacking *unpacking;   /* stream_unpack.c, else NULL */
+	struct hosts_save *hosts;      /* hosts/save.c, else NULL */
+	const uint32_t *owners; /* [tables]: tables of different owners share no shard; or NULL */
+	uint32_t owner_count;
 	const char *dir;
 	struct embeng_save_options options;
 	struct index index; /* the model belongs to the source, the program state to the caller */
@@ -81,6 +87,9 @@ int save_draw_nonce(struct save *s);
 void save_give_report(const struct save *s);
 void save_forget_index(struct save *s);
 
+/* An owner whose tables share no shard at all. */
+#define SAVE_SHARES_NOTHING UINT32_MAX
+
 /* How a failed save leaves the folder. */
 enum save_outcome { SAVE_NOT_COMMITTED, SAVE_MAYBE_COMMITTED, SAVE_COMMITTED };
 
@@ -88,6 +97,17 @@ enum save_outcome { SAVE_NOT_COMMITTED, SAVE_MAYBE_COMMITTED, SAVE_COMMITTED };
 int save_commit(struct save *s, const char *path, enum save_outcome *outcome);
 /* Removes the copy of the old index where nothing was committed. */
 void save_forget_kept(struct save *s);
+
+/*
+ * save_engine.c: what a source reads of @e's tables behind its gate, with @held and @after set: the steps of
+ * the model and of each table, into the index; the room for rows; and rows.
+ */
+int save_read_steps(struct save *s);
+int save_engine_room(struct save *s, size_t table, uint64_t stride, uint64_t *most);
+int save_engine_read(struct save *s, size_t table, size_t array,
+		     const struct embeng_shard_rows *rows, const char **data);
+/* Takes and checks the options of a save of @e's tables. */
+int save_prepare(struct save *s, const struct embeng_save_options *options);
 
 /* save_check.c: checks the options of a save of @model. Return: 0, -EINVAL, -ERANGE. */
 int save_check_options(const struct save *s, const struct embeng_model *model);
@@ -138,6 +158,8 @@ int save_look_at_rows(struct save *s, size_t table, size_t array,
 
 /* save_rows.c: makes the plan, then writes and syncs each shard. */
 int save_rows(struct save *s);
+/* Writes and syncs the shard of @home, which is in the plan. */
+int save_shard(struct save *s, size_t home);
 /* Syncs each shard that save_rows() wrote with @held set. */
 int save_sync_rows(struct save *s);
 /* Removes the files that were created and forgets the plan, as before save_rows(). */

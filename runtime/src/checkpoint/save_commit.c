@@ -39,7 +39,11 @@ static int keep_old(struct save *s, const char *temporary)
 static int read_back_whole(struct save *s, const char *name)
 {
 	struct embeng_checkpoint *c;
-	int ret = checkpoint_open_index(s->dir, name, &c);
+	int ret;
+
+	if (s->source->verify)
+		return s->source->verify(s, name);
+	ret = checkpoint_open_index(s->dir, name, &c);
 
 	if (ret)
 		return ret;

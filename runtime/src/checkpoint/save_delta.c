@@ -75,6 +75,8 @@ int save_find_base(struct save *s)
 
 	if (!(s->options.flags & EMBENG_SAVE_DELTA))
 		return 0;
+	if (s->hosts)
+		return decline_delta(s, "the hosts of a group save in full");
 	if (!s->old_text)
 		return decline_delta(s, "the folder has no checkpoint");
 	ret = checkpoint_open_index(s->dir, INDEX_NAME, &s->base);

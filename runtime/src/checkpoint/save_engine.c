@@ -52,6 +52,13 @@ static int read_frozen_steps(struct save *s)
 	return ret;
 }
 
+int save_read_steps(struct save *s)
+{
+	int ret = read_step(s, -1, &s->index.step);
+
+	return ret ? ret : read_frozen_steps(s);
+}
+
 static int save_behind_gate(struct embeng *e, void *arg, uint64_t after)
 {
 	struct save *s = arg;
@@ -60,8 +67,7 @@ static int save_behind_gate(struct embeng *e, void *arg, uint64_t after)
 	(void)e;
 	s->held = true;
 	s->after = after;
-	ret = read_step(s, -1, &s->index.step);
-	ret = ret ? ret : read_frozen_steps(s);
+	ret = save_read_steps(s);
 	return ret ? ret : save_rows(s);
 }
 
@@ -114,7 +120,7 @@ static int rows_of_engine(struct save *s)
 	return ret;
 }
 
-static int find_engine_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
+int save_engine_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
 {
 	if (s->held)
 		return rows_chunk_room(s->e, (int)table, stride, most);
@@ -127,8 +133,8 @@ static void pass_tables(struct save *s, size_t tables)
 		snapshot_pass(&s->snapshot, tables);
 }
 
-static int read_engine_rows(struct save *s, size_t table, size_t array,
-			    const struct embeng_shard_rows *rows, const char **data)
+int save_engine_read(struct save *s, size_t table, size_t array,
+		     const struct embeng_shard_rows *rows, const char **data)
 {
 	const struct rows_chunk chunk = {
 		.what = s->source->what,
@@ -173,19 +179,19 @@ static int pick_engine_rows(struct save *s, size_t table, size_t array, const ui
 		.progress = "save", \
 		.begin = begin_save, \
 		.rows = rows_of_engine, \
-		.room = find_engine_room, \
-		.read = read_engine_rows, \
+		.room = save_engine_room, \
+		.read = save_engine_read, \
 		.pick = pick_engine_rows, \
 		.passed = pass_tables, \
 	}
 static const struct save_source engine_source = ENGINE_SOURCE("embeng_save");
 static const struct save_source stream_source = ENGINE_SOURCE("embeng_save_stream");
 
-static int prepare_save(struct save *s, const struct embeng_save_options *options)
+int save_prepare(struct save *s, const struct embeng_save_options *options)
 {
-	int ret = session_check_alone(s->e, s->source->what);
+	int ret = 0;
 
-	if (!ret && options)
+	if (options)
 		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
 	return ret ? ret : save_check_options(s, s->e->model);
 }
@@ -193,8 +199,11 @@ static int prepare_save(struct save *s, const struct embeng_save_options *option
 int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_options *options)
 {
 	struct save s = {.source = &engine_source, .e = e, .dir = dir};
-	int ret = prepare_save(&s, options);
+	int ret = session_check(e, engine_source.what);
 
+	if (!ret && e->calls)
+		return e->calls->save(e, dir, options);
+	ret = ret ? ret : save_prepare(&s, options);
 	if (!ret && !dir)
 		ret = fail(-EINVAL, "embeng_save: no folder given");
 	ret = ret ? ret : save_run(&s);
@@ -223,8 +232,9 @@ int embeng_save_stream(struct embeng *e, const struct embeng_writer *to,
 {
 	struct stream_out out = {0};
 	struct save s = {.source = &stream_source, .e = e, .dir = STREAM_NAME, .stream = &out};
-	int ret = prepare_save(&s, options);
+	int ret = session_check_alone(e, stream_source.what);
 
+	ret = ret ? ret : save_prepare(&s, options);
 	ret = ret ? ret : refuse_folder_options(&s);
 	ret = ret ? ret : stream_out_take(&out, to, s.source->what);
 	ret = ret ? ret : save_run_stream(&s);

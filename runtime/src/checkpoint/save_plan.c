@@ -141,7 +141,7 @@ static void choose_shard(struct save *s, size_t entry, struct sharing *sharing, 
 {
 	struct index_file *file = &s->index.files[entry];
 	uint64_t bytes = entry_bytes(s, file);
-	bool shares = whole && bytes <= SMALL_BYTES && bytes <= most_bytes(s);
+	bool shares = sharing && whole && bytes <= SMALL_BYTES && bytes <= most_bytes(s);
 
 	if (shares && sharing->bytes && sharing->bytes + bytes <= most_bytes(s)) {
 		index_share(&s->index, sharing->home, entry);
@@ -171,19 +171,31 @@ static void plan_host(struct save *s, size_t table, struct embeng_shard_rows row
 	}
 }
 
+/* One of each host of the engine, and of each owner of tables; NULL: the table shares no shard. */
+static struct sharing *sharing_of(const struct save *s, size_t table, uint32_t host,
+				  struct sharing *sharing)
+{
+	if (!s->owners)
+		return &sharing[host];
+	if (s->owners[table] == SAVE_SHARES_NOTHING)
+		return NULL;
+	return &sharing[(size_t)host * s->owner_count + s->owners[table]];
+}
+
 static void plan_table_shards(struct save *s, size_t table, struct sharing *sharing)
 {
 	const struct table *t = &s->index.model->tables[table];
 	uint32_t hosts = shard_hosts(s->index.model->engine.hosts, t->rows);
 
 	for (uint32_t h = 0; h < hosts; h++)
-		plan_host(s, table, rows_of_host(s, t, h), &sharing[h]);
+		plan_host(s, table, rows_of_host(s, t, h), sharing_of(s, table, h, sharing));
 }
 
 static int plan_shards(struct save *s, uint64_t entries)
 {
 	/* A host that has rows has an entry. */
-	struct sharing *sharing = calloc(entries + 1, sizeof(*sharing));
+	const size_t owners = s->owners ? s->owner_count : 1;
+	struct sharing *sharing = calloc((entries + 1) * owners, sizeof(*sharing));
 	int ret = 0;
 
 	s->index.files = calloc(entries + 1, sizeof(*s->index.files));

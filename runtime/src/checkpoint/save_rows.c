@@ -205,7 +205,7 @@ static int write_open(struct shard *shard)
 	return ret;
 }
 
-static int write_shard(struct save *s, size_t home)
+int save_shard(struct save *s, size_t home)
 {
 	const struct index_file *file = &s->index.files[home];
 	struct shard shard = {.save = s,
@@ -234,7 +234,7 @@ int save_rows(struct save *s)
 	if (!ret && s->stream && !s->stream->at)
 		ret = stream_begin(s->stream, s->index.bytes);
 	for (size_t i = s->own, next; !ret && i < s->index.file_count; i = next) {
-		ret = write_shard(s, i);
+		ret = save_shard(s, i);
 		/* The tables of later shards do not come before their homes. */
 		next = next_home(&s->index, i);
 		if (!ret && s->source->passed && next < s->index.file_count)

@@ -18,6 +18,10 @@ int hosts_freeze(struct embeng *e, int table, int frozen, int status);
 int hosts_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats,
 		int status);
 
+/* save.c, restore.c */
+int hosts_save(struct embeng *e, const char *dir, const struct embeng_save_options *options);
+int hosts_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options);
+
 /* state.c: schedules of this host's replicas go on from a number of steps. */
 void hosts_count_from(struct hosts *h, uint64_t step);
 

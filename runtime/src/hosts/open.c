@@ -165,6 +165,8 @@ static const struct calls hosts_calls = {
 	.set_step = hosts_set_step,
 	.freeze = hosts_freeze,
 	.stats = hosts_stats,
+	.save = hosts_save,
+	.restore = hosts_restore,
 	.info = tell_info,
 	.close = close_hosts,
 };

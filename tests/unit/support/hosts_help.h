@@ -32,6 +32,7 @@ struct run {
 	struct embeng_optimizer optimizer;
 	enum embeng_combiner_name combiner;
 	int weights, pipelining, reversed;
+	enum embeng_non_finite non_finite;
 	uint32_t replicas, steps, ahead;
 	uint64_t seen[RUN_STEPS_MOST][RUN_REPLICAS_MOST];
 	float *rows[RUN_TABLES][RUN_SLOTS_MOST];
@@ -87,7 +88,8 @@ static inline struct embeng_model *run_model(const struct run *run)
 	ck_assert_int_eq(
 		embeng_model_set_engine(model, &EMBENG_INIT(embeng_engine_config,
 							    .replicas = run->replicas,
-							    .pipelining = run->pipelining)),
+							    .pipelining = run->pipelining,
+							    .non_finite = run->non_finite)),
 		0);
 	return model;
 }

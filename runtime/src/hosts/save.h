@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* A save by all hosts of a group. */
+#ifndef EMBENG_HOSTS_SAVE_H
+#define EMBENG_HOSTS_SAVE_H
+
+#include "checkpoint/save.h"
+#include "collective.h"
+
+/**
+ * struct hosts_save - one save, of this host
+ * @whole: the checkpoint, which is planned alike on all hosts. Host 0 runs it, with the folder locked
+ * @own: reads rows of the owner handle
+ * @owners: [tables] for the plan
+ * @writers: [files]: the host that writes a shard, by the shard's first entry
+ * @started: [files]: this host has created it
+ * @over: all hosts have learnt that the save fails, with @code
+ * @ready: this host has said that its shards are on disk and right
+ * @verified: all hosts have said so
+ * @undone: its shards were removed
+ * @lap: the entries of a cut table that hosts write side by side now
+ * @columns: memory of this host's columns for the writers of a lap
+ */
+struct hosts_save {
+	struct hosts *h;
+	struct save *whole;
+	struct save own;
+	uint32_t *owners, *writers;
+	bool *started;
+	bool over, ready, verified, undone;
+	int code;
+	struct lap {
+		size_t first, count; /* entries */
+		size_t arrays[ARRAYS_MAX];
+		size_t array_count;
+		uint64_t most; /* rows of a turn */
+		uint64_t turn;
+	} lap;
+	struct hosts_memory columns;
+};
+
+/*
+ * save.c: one exchange, in which a failure of one host becomes every host's. After that it returns the failure
+ * at once.
+ */
+int save_agree(struct hosts_save *a, int status, const struct embeng_bytes *send,
+	       struct embeng_bytes *received);
+/* save.c: writes a shard of this host. */
+int save_own_shard(struct hosts_save *a, size_t home);
+
+/*
+ * save_columns.c: writes the shards of tables that are cut by columns. Each is written by one owner, who gets
+ * the columns of the others; the owners write side by side. Return: 0, or a failure that is this host's until
+ * the next save_agree().
+ */
+int save_cut_tables(struct hosts_save *a);
+/* The rows of this host's shard that come next, put together. */
+int save_next_turn(struct hosts_save *a);
+static inline bool is_cut(const struct hosts *h, size_t table)
+{
+	return h->place.first[table + 1] - h->place.first[table] > 1;
+}
+
+#endif

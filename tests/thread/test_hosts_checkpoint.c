@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+/* Checkpoints written by all hosts at once, and read at any number of hosts. */
+#include "checkpoint_help.h"
+#include "hosts_help.h"
+#include "suite.h"
+
+#define DEADLINE (20 * 1000 * GROUP_MS)
+
+static const uint32_t host_counts[] = {1, 2, 3, 4, 8};
+#define HOST_COUNTS 5
+#define HALF 3 /* steps before the save */
+
+static struct run make_run(void)
+{
+	return (struct run){.optimizer = embeng_adam(0.01f), .replicas = 4, .steps = 2 * HALF};
+}
+
+/* The whole run of one process, and the folder of this test. */
+static struct run alone;
+static char folder[HELP_PATH];
+
+/* A shard has some rows, so that tables that are cut have several for each owner. */
+static struct embeng_save_options save_options(void)
+{
+	return EMBENG_INIT(embeng_save_options, .shard_bytes = 30000, .program_state = "half");
+}
+
+static void train_first_half(struct run_host *h)
+{
+	struct run half = *h->run;
+
+	half.steps = HALF;
+	run_note(h, embeng_table_freeze(h->e, 2, 1));
+	run_note(h, embeng_table_freeze(h->e, 1, 1));
+	half.steps = 1;
+	run_note(h, run_train(&half, h->e, 1));
+	run_note(h, embeng_table_freeze(h->e, 1, 0));
+	half.steps = HALF;
+	run_note(h, run_train(&half, h->e, 2));
+}
+
+static void save_half(struct run_host *h)
+{
+	const struct embeng_save_options o = save_options();
+
+	train_first_half(h);
+	run_note(h, embeng_save(h->e, folder, &o));
+	/* The handle goes on after a save. */
+	run_note(h, embeng_table_freeze(h->e, 2, 0));
+}
+
+/* Goes on from the checkpoint, as if nothing had been. */
+static void train_second_half(struct run_host *h)
+{
+	struct embeng_restore_report report = EMBENG_INIT(embeng_restore_report);
+	const struct embeng_restore_options o = EMBENG_INIT(embeng_restore_options,
+							    .report = &report);
+	struct run half = *h->run;
+	uint64_t step = 0;
+
+	run_note(h, embeng_restore(h->e, folder, &o));
+	run_note(h, embeng_step(h->e, &step));
+	ck_assert_msg(h->code || step == HALF, "%s, step %u", h->text, (unsigned int)step);
+	ck_assert_msg(h->code || report.tables == RUN_TABLES, "%zu tables", report.tables);
+	/* Steps of the session count from 1 again, so the run's data are those of the first steps. */
+	half.steps = HALF;
+	run_note(h, run_train(&half, h->e, 1));
+	for (int t = 0; !h->code && t < RUN_TABLES; t++)
+		for (size_t s = 0; s <= embeng_model_slot_count(embeng_get_model(h->e), (size_t)t);
+		     s++) {
+			const size_t floats = run_slot_floats(h->e, t, s);
+			float *got = malloc(sizeof(*got) * floats);
+
+			run_note(h,
+				 embeng_rows_read(h->e, t,
+						  s ? embeng_model_slot_name(embeng_get_model(h->e),
+									     (size_t)t, s - 1)
+						    : NULL,
+						  NULL, (size_t)run_rows[t], got));
+			if (!h->code)
+				ck_assert_mem_eq(got, alone.rows[t][s], floats * sizeof(*got));
+			free(got);
+		}
+}
+
+static enum embeng_non_finite non_finite;
+
+static void run_on(void (*body)(struct run_host *h), uint32_t count)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run run = make_run();
+
+	run.non_finite = non_finite;
+	run_hosts(&run, count, body, NULL, 0, DEADLINE, hosts);
+	for (uint32_t i = 0; i < count; i++)
+		ck_assert_msg(!hosts[i].code, "host %u of %u: %d, %s", i, count, hosts[i].code,
+			      hosts[i].text);
+	run_free_rows(&run);
+}
+
+/* One process that never saved. */
+static void run_whole(void)
+{
+	struct run_host one = {.run = &alone};
+	struct embeng_model *model;
+	struct run half;
+
+	alone = make_run();
+	run_make_rows(&alone);
+	model = run_model(&alone);
+	ck_assert_int_eq(embeng_open("soft:cores=1", model, &one.e, NULL), 0);
+	train_first_half(&one);
+	ck_assert_int_eq(one.code, 0);
+	run_keep_rows(&alone, one.e);
+	embeng_close(one.e);
+	/* The second half has the data of the first, in a handle that brings its steps and rows. */
+	ck_assert_int_eq(embeng_open("soft:cores=1", model, &one.e, NULL), 0);
+	run_on(save_half, 1);
+	ck_assert_int_eq(embeng_restore(one.e, folder, NULL), 0);
+	half = alone;
+	half.steps = HALF;
+	ck_assert_int_eq(run_train(&half, one.e, 1), 0);
+	run_keep_rows(&alone, one.e);
+	embeng_close(one.e);
+	embeng_model_free(model);
+}
+
+/* Rows of the checkpoint of @count hosts against that of one process, and its form. */
+static void compare_checkpoints(const char *left, const char *right, uint32_t count)
+{
+	struct embeng_checkpoint_info a = EMBENG_INIT(embeng_checkpoint_info), b = a;
+	struct embeng_checkpoint *one, *all;
+
+	ck_assert_int_eq(embeng_checkpoint_open(left, &one, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_open(right, &all, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_verify(all, NULL, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(one, &a), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(all, &b), 0);
+	ck_assert_uint_eq(b.step, HALF);
+	ck_assert_uint_eq(a.model_hash, b.model_hash);
+	ck_assert_str_eq(b.program_state, "half");
+	ck_assert_uint_ge(b.file_count, a.file_count);
+	for (int t = 0; t < RUN_TABLES; t++) {
+		const struct embeng_model *m = embeng_checkpoint_model(one);
+		const size_t floats = (size_t)(run_rows[t] * run_dims[t]);
+		float *x = calloc(floats, sizeof(*x)), *y = calloc(floats, sizeof(*y));
+
+		for (size_t s = 0; s <= embeng_model_slot_count(m, (size_t)t); s++) {
+			const char *slot = s ? embeng_model_slot_name(m, (size_t)t, s - 1) : NULL;
+
+			ck_assert_int_eq(
+				embeng_checkpoint_read(one, t, slot, 0, (size_t)run_rows[t], x), 0);
+			ck_assert_int_eq(
+				embeng_checkpoint_read(all, t, slot, 0, (size_t)run_rows[t], y), 0);
+			ck_assert_msg(!memcmp(x, y, floats * sizeof(*x)), "%u hosts, table %d",
+				      count, t);
+		}
+		ck_assert_int_eq(embeng_checkpoint_finite(all, t), 1);
+		free(x);
+		free(y);
+	}
+	embeng_checkpoint_close(one);
+	embeng_checkpoint_close(all);
+}
+
+/* A checkpoint of each number of hosts goes on at every number of hosts, with the bits of one process. */
+START_TEST(from_any_number_to_any)
+{
+	char of_one[HELP_PATH];
+
+	help_never_sync();
+	folder_new(folder);
+	run_whole();
+	strcpy(of_one, folder);
+	folder_new(folder);
+	run_on(save_half, host_counts[_i]);
+	compare_checkpoints(of_one, folder, host_counts[_i]);
+	for (size_t to = 0; to < HOST_COUNTS; to++)
+		run_on(train_second_half, host_counts[to]);
+	run_free_rows(&alone);
+	folder_remove(of_one);
+	folder_remove(folder);
+}
+END_TEST
+
+/* -- earlier checkpoints, reports, options -- */
+
+static void save_twice(struct run_host *h)
+{
+	struct embeng_save_report report = EMBENG_INIT(embeng_save_report);
+	struct embeng_save_options o = save_options();
+
+	o.report = &report;
+	o.flags = EMBENG_SAVE_DELTA;
+	run_note(h, embeng_save(h->e, folder, &o));
+	run_note(h, embeng_set_step(h->e, 17));
+	run_note(h, embeng_save(h->e, folder, &o));
+	ck_assert_uint_eq(report.delta, 0);
+	ck_assert_str_eq(report.why_full, "the hosts of a group save in full");
+	ck_assert_uint_ge(report.rows, 40 + 300 + 7 + 500 + 64);
+	ck_assert_uint_gt(report.bytes, 300 * 96 * 4 * 3);
+}
+
+START_TEST(earlier_ones_are_kept)
+{
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
+	struct embeng_checkpoint *c;
+
+	help_never_sync();
+	folder_new(folder);
+	run_on(save_twice, 3);
+	ck_assert_int_eq(embeng_checkpoint_open(folder, &c, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert_uint_eq(info.step, 17);
+	embeng_checkpoint_close(c);
+	ck_assert_int_eq(embeng_checkpoint_open_earlier(folder, 1, &c, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert_uint_eq(info.step, 0);
+	ck_assert_int_eq(embeng_checkpoint_verify(c, NULL, NULL), 0);
+	embeng_checkpoint_close(c);
+	folder_remove(folder);
+}
+END_TEST
+
+static void expect_failure(int ret, int code, const char *text)
+{
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+
+	embeng_last_error(&error);
+	ck_assert_msg(ret == code, "%d, %s", ret, error.text);
+	ck_assert_msg(strstr(error.text, text) != NULL, "%s", error.text);
+}
+
+/* A number that is not finite is refused where it is found, and told to all. */
+static void save_unfinite(struct run_host *h)
+{
+	struct embeng_save_options o = save_options();
+	const int64_t row = 250;
+	float data[96] = {0};
+	static char names[HELP_FILES][256];
+
+	run_note(h, embeng_save(h->e, folder, &o));
+	data[90] = INFINITY;
+	run_note(h, embeng_rows_write(h->e, 1, NULL, &row, h->rank == 1, data));
+	ck_assert_int_eq(h->code, 0);
+	expect_failure(embeng_save(h->e, folder, &o), -ERANGE, "row 250, element 90 is inf");
+	expect_failure(embeng_save(h->e, folder, NULL), -ERANGE, "host ");
+	o.shard_bytes += h->rank;
+	expect_failure(embeng_save(h->e, folder, &o), -EINVAL, "shard_bytes 30001, host 0");
+	o.shard_bytes = 30000;
+	expect_failure(embeng_save(h->e, h->rank ? NULL : folder, &o), -EINVAL, "no folder given");
+	o.keep = h->rank ? 0 : 5000;
+	expect_failure(embeng_save(h->e, folder, &o), -ERANGE, "keep is 5000");
+	o.keep = 1;
+	o.flags = EMBENG_SAVE_NOT_FINITE;
+	ck_assert_int_eq(embeng_save(h->e, folder, &o), 0);
+	if (!h->rank)
+		ck_assert_uint_gt(folder_files(folder, names, HELP_FILES), 10);
+}
+
+START_TEST(refusals_are_all_hosts)
+{
+	struct embeng_checkpoint *c;
+
+	help_never_sync();
+	folder_new(folder);
+	non_finite = EMBENG_NON_FINITE_ALLOW;
+	run_on(save_unfinite, 2);
+	ck_assert_int_eq(embeng_checkpoint_open(folder, &c, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_finite(c, 0), 1);
+	ck_assert_int_eq(embeng_checkpoint_finite(c, 1), 0);
+	ck_assert_int_eq(embeng_checkpoint_verify(c, NULL, NULL), 0);
+	embeng_checkpoint_close(c);
+	folder_remove(folder);
+}
+END_TEST
+
+/* -- a disk that fails on one host -- */
+
+static _Thread_local uint32_t this_host;
+static uint32_t failing_host;
+static int left; /* writes and syncs of that host that still succeed */
+
+static bool fails_now(void)
+{
+	return this_host == failing_host && __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) < 0;
+}
+
+static int64_t write_or_fail(int fd, const void *data, uint64_t bytes)
+{
+	return fails_now() ? -ENOSPC : file_ops_system.write(fd, data, bytes);
+}
+
+static int sync_or_fail(int fd)
+{
+	(void)fd;
+	return fails_now() ? -EIO : 0;
+}
+
+static void save_while_failing(struct run_host *h)
+{
+	const struct embeng_save_options o = save_options();
+	char host[32];
+	int ret;
+
+	this_host = h->rank;
+	snprintf(host, sizeof(host), "host %u", failing_host);
+	run_note(h, embeng_set_step(h->e, 9));
+	ret = embeng_save(h->e, folder, &o);
+	if (ret) {
+		struct embeng_error error = EMBENG_INIT(embeng_error);
+
+		embeng_last_error(&error);
+		ck_assert_msg(ret == -ENOSPC || ret == -EIO, "%d, %s", ret, error.text);
+		ck_assert_msg(strstr(error.text, host) != NULL, "%s", error.text);
+	}
+	h->took = (uint64_t)-ret;
+	/* The handle and the group go on. */
+	run_note(h, embeng_set_step(h->e, 10));
+}
+
+static void save_first(struct run_host *h)
+{
+	const struct embeng_save_options o = save_options();
+
+	run_note(h, embeng_save(h->e, folder, &o));
+}
+
+/* Returns whether the save failed: on all hosts, or on none. */
+static bool save_with_fault(uint32_t hosts, int succeed)
+{
+	static char names[HELP_FILES][256];
+	static struct file_ops ops;
+	struct run_host host[RUN_HOSTS_MOST];
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
+	struct embeng_checkpoint *c;
+	struct run run = make_run();
+	const size_t before = folder_files(folder, names, HELP_FILES);
+
+	left = succeed;
+	ops = file_ops_system;
+	ops.write = write_or_fail;
+	ops.sync = sync_or_fail;
+	file_ops = &ops;
+	run_hosts(&run, hosts, save_while_failing, NULL, 0, DEADLINE, host);
+	run_free_rows(&run);
+	help_never_sync();
+	for (uint32_t i = 0; i < hosts; i++) {
+		ck_assert_msg(!host[i].code, "host %u: %s", i, host[i].text);
+		ck_assert_uint_eq(host[i].took, host[0].took);
+	}
+	ck_assert_int_eq(embeng_checkpoint_open(folder, &c, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert_int_eq(embeng_checkpoint_verify(c, NULL, NULL), 0);
+	embeng_checkpoint_close(c);
+	/* Nothing is left behind, unless the very last sync fails. */
+	if (host[0].took && info.step != 9)
+		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), before);
+	ck_assert_msg(host[0].took || info.step == 9, "step %u", (unsigned int)info.step);
+	return host[0].took != 0;
+}
+
+/* Each write and each sync of a host fails once. */
+START_TEST(failing_disks)
+{
+	int at = 0, stride = 1;
+
+	failing_host = (uint32_t)_i;
+	help_never_sync();
+	folder_new(folder);
+	run_on(save_first, 3);
+	for (; save_with_fault(3, at); at += stride)
+		stride = at < 12 ? 1 : 4;
+	ck_assert_int_gt(at, 10);
+	folder_remove(folder);
+}
+END_TEST
+
+/* -- restores that fail on one host -- */
+
+/* Damages the shards of one table, so that only its owner finds out. */
+static void damage(const char *table)
+{
+	static char names[HELP_FILES][256];
+	const size_t count = folder_files(folder, names, HELP_FILES);
+	char path[2 * HELP_PATH], text[4096], key[64];
+	bool found = false;
+
+	snprintf(key, sizeof(key), "\"%s/parameters\"", table);
+	for (size_t i = 0; i < count; i++) {
+		FILE *file;
+		size_t length;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		file = fopen(path, "r+b");
+		length = fread(text, 1, sizeof(text) - 1, file);
+		text[length] = '\0';
+		for (size_t k = 0; k < 8 && k < length; k++)
+			text[k] = text[k] ? text[k] : ' ';
+		if (strstr(names[i], ".safetensors") && strstr(text, key)) {
+			fseek(file, 1500, SEEK_SET);
+			fputc('#' ^ text[1500], file);
+			found = true;
+		}
+		fclose(file);
+	}
+	ck_assert(found);
+}
+
+static void restore_damaged(struct run_host *h)
+{
+	float before[8], after[8];
+	const int64_t row = 3;
+
+	ck_assert_int_eq(embeng_rows_read(h->e, 0, NULL, &row, 1, before), 0);
+	before[0] += 1;
+	ck_assert_int_eq(embeng_rows_write(h->e, 0, NULL, &row, h->rank == 0, before), 0);
+	expect_failure(embeng_restore(h->e, folder, NULL), -EBADMSG, "host ");
+	ck_assert_int_eq(embeng_rows_read(h->e, 0, NULL, &row, 1, after), 0);
+	ck_assert_mem_eq(after, before, sizeof(before));
+	expect_failure(embeng_restore(h->e, h->rank ? folder : NULL, NULL), -EINVAL, "host 0");
+}
+
+START_TEST(damage_leaves_all_as_it_was)
+{
+	help_never_sync();
+	folder_new(folder);
+	run_on(save_first, 3);
+	damage("t3");
+	run_on(restore_damaged, 3);
+	folder_remove(folder);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, from_any_number_to_any, 0, HOST_COUNTS);
+	tcase_add_test(tcase, earlier_ones_are_kept);
+	tcase_add_test(tcase, refusals_are_all_hosts);
+	tcase_add_loop_test(tcase, failing_disks, 0, 3);
+	tcase_add_test(tcase, damage_leaves_all_as_it_was);
+}
+
+int main(void)
+{
+	return suite_main("hosts_checkpoint", add_tests);
+}
