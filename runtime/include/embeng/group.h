@@ -271,7 +271,9 @@ struct embeng_model;
  * there. A batch that one host refuses makes it fail on all, with that host's sentence; no host takes the
  * step, and batches of it that other calls enqueued are withdrawn. Inference, rows, statistics,
  * checkpoints and all else that touches tables are collective: every host makes the call, in the same order.
- * Calls that are impossible over hosts return -ENOTSUP.
+ * Each may name rows of its own; of several that write a row the highest host's stays. A refusal of one host is
+ * all hosts'. embeng_table_frozen(), embeng_usage() and embeng_counters() are each host's own. Calls that are
+ * impossible over hosts return -ENOTSUP.
  *
  * When a host fails, every call that waits returns what embeng_group_end() says, or the next call
  * does; all later ones return -ESHUTDOWN with the first cause. embeng_close() on a host without replicas

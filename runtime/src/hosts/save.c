@@ -350,7 +350,7 @@ static bool group_is_dead(struct hosts *h)
 }
 
 /* Removes this host's shards, unless host 0 may have committed them; then waits for the others. */
-static void undo(struct hosts_save *a)
+static void undo_save(struct hosts_save *a)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 	const bool dead = group_is_dead(a->h);
@@ -375,13 +375,13 @@ static void undo(struct hosts_save *a)
 }
 
 /* Host 0 has failed, maybe alone. */
-static void undo_on_all(struct save *s)
+static void undo_save_on_all(struct save *s)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 
 	embeng_last_error(&error);
 	save_agree(s->hosts, error.code, NULL, NULL);
-	undo(s->hosts);
+	undo_save(s->hosts);
 }
 
 static int begin_on_hosts(struct save *s)
@@ -420,7 +420,7 @@ static const struct save_source hosts_source = {
 	.room = find_room_of_hosts,
 	.read = read_rows_of_hosts,
 	.verify = verify_by_hosts,
-	.forget = undo_on_all,
+	.forget = undo_save_on_all,
 };
 
 /* -- both sides -- */
@@ -431,7 +431,7 @@ static int lead_save(struct hosts_save *a)
 
 	ret = save_agree(a, ret, NULL, NULL);
 	if (ret && !a->verified)
-		undo(a);
+		undo_save(a);
 	return ret;
 }
 
@@ -450,7 +450,7 @@ static int join_save(struct hosts_save *a)
 	}
 	ret = save_agree(a, ret, NULL, NULL);
 	if (ret && !a->verified)
-		undo(a);
+		undo_save(a);
 	if (!ret)
 		save_give_report(s);
 	save_forget_index(s);
@@ -470,7 +470,7 @@ static int run_hosts_save(struct hosts_save *a, const char *dir,
 		ret = fail(-ENOMEM, WHAT ": there is no memory for a plan");
 	if (ret) {
 		ret = save_agree(a, ret, NULL, NULL);
-		undo(a);
+		undo_save(a);
 		return ret;
 	}
 	return a->h->rank ? join_save(a) : lead_save(a);

@@ -76,7 +76,8 @@ int embeng_table_frozen(struct embeng *e, int table)
 	ret = ret ? ret : check_freeze(e, table, EMBENG_FREEZE_ASK, call.what);
 	/* No other process shares the tables of a group, so that this host knows. */
 	if (!ret && e->calls)
-		return __atomic_load_n(&e->frozen[table], __ATOMIC_RELAXED);
+		return !table_has_optimizer(&e->model->tables[table]) ||
+		       __atomic_load_n(&e->frozen[table], __ATOMIC_RELAXED);
 	ret = ret ? ret : send_freeze(e, table, EMBENG_FREEZE_ASK, &call);
 	return ret ? ret : call.frozen;
 }

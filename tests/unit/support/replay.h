@@ -2,7 +2,8 @@
 /*
  * A disk that forgets: file operations are recorded, and any prefix of them is laid out
  * as a crash may leave it. Data that was not synced may be there, be cut short, be zeros or
- * noise; names that were not synced may be missing, one of them or all from one on.
+ * noise; names that were not synced may be missing, one of them or all from one on. Where threads are hosts,
+ * a folder that one of them syncs keeps the names that this host has made.
  */
 #ifndef EMBENG_TESTS_REPLAY_H
 #define EMBENG_TESTS_REPLAY_H
@@ -18,14 +19,18 @@ struct replay_op {
 	char name[SHARD_NAME_SIZE], to[SHARD_NAME_SIZE];
 	int file; /* number of the file, as an inode has one */
 	size_t bytes;
+	uint32_t host;
 };
 
 #define REPLAY_OPS 256
 #define REPLAY_FILES 64
 #define REPLAY_NAMES 64
+#ifndef REPLAY_BYTES
+#define REPLAY_BYTES (EDIT_BYTES / 8) /* in the largest file */
+#endif
 
 struct replay_file {
-	char data[EDIT_BYTES / 8];
+	char data[REPLAY_BYTES];
 	size_t length; /* largest length that the file ever had */
 };
 
@@ -50,6 +55,9 @@ static struct {
 	int of_fd[1024]; /* file + 1, or -1 for a folder */
 } replay;
 
+/* The host that a thread is. */
+static _Thread_local uint32_t replay_host;
+
 static inline const char *replay_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -62,7 +70,7 @@ static inline struct replay_op *replay_add(enum replay_kind kind, const char *na
 	struct replay_op *op = &replay.ops[replay.op_count++];
 
 	ck_assert_uint_lt(replay.op_count, REPLAY_OPS);
-	*op = (struct replay_op){.kind = kind, .file = file};
+	*op = (struct replay_op){.kind = kind, .file = file, .host = replay_host};
 	snprintf(op->name, sizeof(op->name), "%s", name);
 	return op;
 }
@@ -221,6 +229,20 @@ static inline void replay_name_op(struct replay_names *names, const struct repla
 	}
 }
 
+/* The names that a host has made last from now on; the others still may not. */
+static inline void replay_keep_names(struct replay_disk *disk, uint32_t host)
+{
+	size_t left = 0;
+
+	for (size_t k = 0; k < disk->pending_count; k++) {
+		if (disk->pending[k]->host == host)
+			replay_name_op(&disk->names, disk->pending[k]);
+		else
+			disk->pending[left++] = disk->pending[k];
+	}
+	disk->pending_count = left;
+}
+
 static inline void replay_run(struct replay_disk *disk, size_t prefix)
 {
 	*disk = (struct replay_disk){.names = replay.start};
@@ -234,9 +256,7 @@ static inline void replay_run(struct replay_disk *disk, size_t prefix)
 		} else if (op->kind == OP_SYNC) {
 			disk->synced[op->file] = disk->written[op->file];
 		} else if (op->kind == OP_SYNC_FOLDER) {
-			for (size_t k = 0; k < disk->pending_count; k++)
-				replay_name_op(&disk->names, disk->pending[k]);
-			disk->pending_count = 0;
+			replay_keep_names(disk, op->host);
 		} else {
 			disk->pending[disk->pending_count++] = op;
 		}
