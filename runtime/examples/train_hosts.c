@@ -6,13 +6,18 @@
  *	train_hosts
  *	EMBENG_DEVICE=mpi:soft mpirun -n 4 train_hosts
  *
- * usage: train_hosts [STEPS]
+ * With a folder that all hosts see it goes on from the checkpoint there, whatever number of hosts wrote it, and
+ * leaves another one.
+ *
+ * usage: train_hosts [STEPS [FOLDER]]
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "embeng.h"
+#include "embeng/checkpoint.h"
 
 enum { USERS = 5000, ITEMS = 300, USER_DIM = 64, ITEM_DIM = 8 };
 enum { REPLICAS = 4, SAMPLES = 32, BAG = 4, FEATURES = 2 };
@@ -134,18 +139,32 @@ static uint64_t digest_rows(struct embeng *e)
 	return mix(hash);
 }
 
+/* Returns how many steps the checkpoint has, or 0 where there is none yet. */
+static uint64_t go_on_from(struct embeng *e, const char *folder)
+{
+	uint64_t step = 0;
+	int rc = folder ? embeng_restore(e, folder, NULL) : -ENOENT;
+
+	if (rc == -ENOENT)
+		return 0;
+	check(rc);
+	check(embeng_step(e, &step));
+	return step;
+}
+
 int main(int argc, char **argv)
 {
 	const uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : 50;
+	const char *folder = argc > 2 ? argv[2] : NULL;
 	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	static struct replica replicas[REPLICAS];
 	struct embeng *e = open_model();
-	uint64_t digest;
+	uint64_t digest, before = go_on_from(e, folder);
 
 	check(embeng_info(e, &info));
 	for (uint32_t i = 0; i < info.replica_count; i++)
 		replicas[i].batch = embeng_batch_new(e, EMBENG_TRAIN, info.first_replica + i);
-	for (uint64_t step = 1; step <= steps; step++) {
+	for (uint64_t step = before + 1; step <= before + steps; step++) {
 		for (uint32_t i = 0; i < info.replica_count; i++) {
 			fill_batch(&replicas[i], step, info.first_replica + i);
 			check(embeng_enqueue(e, replicas[i].batch, -1));
@@ -153,10 +172,13 @@ int main(int argc, char **argv)
 		for (uint32_t i = 0; i < info.replica_count; i++)
 			give_gradients(e, info.first_replica + i);
 	}
+	if (folder)
+		check(embeng_save(e, folder, NULL));
 	digest = digest_rows(e);
 	if (!info.host)
 		printf("rows %016llx after %llu steps on %u host%s\n", (unsigned long long)digest,
-		       (unsigned long long)steps, info.hosts, info.hosts == 1 ? "" : "s");
+		       (unsigned long long)(before + steps), info.hosts,
+		       info.hosts == 1 ? "" : "s");
 	for (uint32_t i = 0; i < info.replica_count; i++)
 		embeng_batch_free(replicas[i].batch);
 	embeng_close(e);

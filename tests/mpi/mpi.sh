@@ -105,6 +105,15 @@ for ranks in 1 2 3 6; do
 	says "one handle over $ranks ranks has the bits of one process" 1 \
 		"^${one:-nothing was printed} on $ranks hosts?$"
 done
+# 8 steps on 3 ranks, 6 on 2 and 6 in one process, with a checkpoint between.
+rm -rf "$scratch/checkpoint"
+EMBENG_DEVICE=mpi:soft:cores=1,deadline=30 launch "$mpi" 3 "$train" 8 "$scratch/checkpoint"
+says "3 ranks write a checkpoint" 1 "^rows .* after 8 steps on 3 hosts$"
+EMBENG_DEVICE=mpi:soft:cores=1,deadline=30 launch "$mpi" 2 "$train" 6 "$scratch/checkpoint"
+says "2 ranks go on from it" 1 "^rows .* after 14 steps on 2 hosts$"
+"$train" 6 "$scratch/checkpoint" >"$out"
+says "and one process from theirs, with the bits of one that never stopped" 1 \
+	"^${one:-nothing was printed} on 1 host$"
 EMBENG_DEVICE=mpi:soft,deadline=0 launch "$mpi" 2 "$train" 20
 cat "$scratch/err" >>"$out"
 says "a deadline of nothing is refused" 2 "deadline=0 must be whole seconds"
