@@ -222,6 +222,13 @@ START_TEST(earlier_ones_are_kept)
 }
 END_TEST
 
+static void save_first(struct run_host *h)
+{
+	const struct embeng_save_options o = save_options();
+
+	run_note(h, embeng_save(h->e, folder, &o));
+}
+
 static void expect_failure(int ret, int code, const char *text)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
@@ -319,13 +326,6 @@ static void save_while_failing(struct run_host *h)
 	run_note(h, embeng_set_step(h->e, 10));
 }
 
-static void save_first(struct run_host *h)
-{
-	const struct embeng_save_options o = save_options();
-
-	run_note(h, embeng_save(h->e, folder, &o));
-}
-
 /* Returns whether the save failed: on all hosts, or on none. */
 static bool save_with_fault(uint32_t hosts, int succeed)
 {
@@ -372,6 +372,59 @@ START_TEST(failing_disks)
 	for (; save_with_fault(3, at); at += stride)
 		stride = at < 12 ? 1 : 4;
 	ck_assert_int_gt(at, 10);
+	folder_remove(folder);
+}
+END_TEST
+
+/* -- a host that dies -- */
+
+static void save_until_death(struct run_host *h)
+{
+	const struct embeng_save_options o = save_options();
+
+	if (run_note(h, embeng_set_step(h->e, 9)))
+		return;
+	h->took = run_note(h, embeng_save(h->e, folder, &o)) == 0; /* it is saved */
+	run_note(h, embeng_set_step(h->e, 10));
+}
+
+/* Returns whether the host has died before the end. */
+static bool save_with_death(uint32_t host, uint64_t message)
+{
+	const struct thread_fault die = {.kind = THREAD_DIE, .rank = host, .message = message};
+	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run run = make_run();
+	struct embeng_checkpoint *c;
+	uint32_t failed = 0;
+
+	run_hosts(&run, 3, save_until_death, &die, 1, DEADLINE, hosts);
+	run_free_rows(&run);
+	for (uint32_t i = 0; i < 3; i++)
+		failed += hosts[i].code != 0;
+	ck_assert_int_eq(embeng_checkpoint_open(folder, &c, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_verify(c, NULL, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	embeng_checkpoint_close(c);
+	ck_assert_msg(info.step == 0 || info.step == 9, "step %u", (unsigned int)info.step);
+	/* Whoever says that it is saved is right. */
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert_msg(!hosts[i].took || info.step == 9, "host %u at message %u", i,
+			      (unsigned int)message);
+	return failed;
+}
+
+/* At each of its messages. The others end with an error, and the folder has a whole checkpoint. */
+START_TEST(a_host_dies)
+{
+	uint64_t message = 0;
+
+	help_never_sync();
+	folder_new(folder);
+	do
+		run_on(save_first, 3);
+	while (save_with_death((uint32_t)_i, message++));
+	ck_assert_uint_gt(message, 20);
 	folder_remove(folder);
 }
 END_TEST
@@ -439,6 +492,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, earlier_ones_are_kept);
 	tcase_add_test(tcase, refusals_are_all_hosts);
 	tcase_add_loop_test(tcase, failing_disks, 0, 3);
+	tcase_add_loop_test(tcase, a_host_dies, 0, 3);
 	tcase_add_test(tcase, damage_leaves_all_as_it_was);
 }
 
