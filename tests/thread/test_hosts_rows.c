@@ -87,6 +87,55 @@ START_TEST(rows_are_those_of_one_process)
 }
 END_TEST
 
+/* -- between steps that are under way -- */
+
+/* The second step is looked up, and its gradients are missing; only the first is seen, and the steps go on. */
+static void read_between(struct run_host *h)
+{
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+	struct embeng_batch *b[RUN_REPLICAS_MOST];
+
+	ck_assert_int_eq(embeng_info(h->e, &info), 0);
+	for (uint32_t i = 0; i < info.replica_count; i++)
+		b[i] = embeng_batch_new(h->e, EMBENG_TRAIN, info.first_replica + i);
+	for (uint64_t step = 1; step <= 2; step++)
+		for (uint32_t i = 0; i < info.replica_count; i++)
+			run_note(h, run_enqueue(h->run, h->e, b[i], step, info.first_replica + i));
+	for (uint32_t i = 0; i < info.replica_count; i++)
+		run_note(h, run_apply(h->run, h->e, 1, info.first_replica + i));
+	if (h->e->hosts)
+		for (int t = 0; !h->code && t < RUN_TABLES; t++)
+			read_from_first(h, t, 0);
+	else
+		run_keep_rows(&alone, h->e);
+	for (uint32_t i = 0; i < info.replica_count; i++)
+		run_note(h, run_apply(h->run, h->e, 2, info.first_replica + i));
+	for (uint32_t i = 0; i < info.replica_count; i++)
+		embeng_batch_free(b[i]);
+}
+
+START_TEST(rows_between_steps)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	const uint32_t count = host_counts[_i];
+
+	alone = make_run();
+	alone.pipelining = 1;
+	run_make_rows(&alone);
+	for (uint32_t n = 1; n <= count; n += count - 1) {
+		struct run run = make_run();
+
+		run.pipelining = 1;
+		run_hosts(&run, n, read_between, NULL, 0, DEADLINE, hosts);
+		for (uint32_t i = 0; i < n; i++)
+			ck_assert_msg(!hosts[i].code, "host %u of %u: %d, %s", i, n, hosts[i].code,
+				      hosts[i].text);
+		run_free_rows(&run);
+	}
+	run_free_rows(&alone);
+}
+END_TEST
+
 /* -- writing -- */
 
 /* All hosts write row 5, and each one row more; @host is what a number tells. */
@@ -304,6 +353,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, rows_are_those_of_one_process, 0, HOST_COUNTS);
+	tcase_add_loop_test(tcase, rows_between_steps, 1, HOST_COUNTS);
 	tcase_add_loop_test(tcase, highest_host_writes_last, 0, HOST_COUNTS);
 	tcase_add_test(tcase, large_requests_go_in_rounds);
 	tcase_add_loop_test(tcase, fills_are_those_of_one_process, 0, HOST_COUNTS);
