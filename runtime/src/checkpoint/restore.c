@@ -156,6 +156,8 @@ static int read_chunk(struct restore *r, struct array_pair *pair, uint64_t first
 	int ret = cut ? make_wide(r, count * wide_row_bytes(r, pair)) : 0;
 	char *read = cut ? r->wide : data;
 
+	if (!ret && r->parts && !r->replacing)
+		ret = r->parts->beat(r);
 	ret = ret ? ret : checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows, read);
 	if (!ret && !r->loading)
 		ret = restore_check_numbers(r, pair, first, (const float *)(const void *)read,

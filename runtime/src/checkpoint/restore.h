@@ -21,11 +21,13 @@ struct array_pair {
 /*
  * struct restore_parts - a restore by all hosts of a group
  * @choose: keeps the pairs that this host has rows of, and says where they go
+ * @beat: called now and then until @agree is, so that the other hosts know that this one is at work
  * @agree: told whether this host is ready to replace its rows; returns what all hosts go on with
  */
 struct restore_parts {
 	int (*choose)(struct restore *r);
 	int (*agree)(struct restore *r, int status);
+	int (*beat)(struct restore *r);
 	void *arg;
 };
 

@@ -3,6 +3,7 @@
 #ifndef EMBENG_HOSTS_COLLECTIVE_H
 #define EMBENG_HOSTS_COLLECTIVE_H
 
+#include "base/clock.h"
 #include "hosts.h"
 #include "session/rows.h"
 
@@ -21,6 +22,30 @@ int hosts_stats(struct embeng *e, int table, int clear, struct embeng_table_stat
 /* save.c, restore.c */
 int hosts_save(struct embeng *e, const char *dir, const struct embeng_save_options *options);
 int hosts_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options);
+
+/*
+ * While hosts write or read a checkpoint, each takes part in an exchange of no bytes every so often: those that
+ * are done wait there, with a byte at least, and see that the others are alive. Tests make it shorter.
+ */
+extern uint64_t hosts_beat_ns;
+/* Whether it is time for one; @last: when the last was. */
+static inline bool hosts_beat_is_due(uint64_t *last)
+{
+	const uint64_t now = now_ns();
+
+	if (now - *last < hosts_beat_ns)
+		return false;
+	*last = now;
+	return true;
+}
+/* Whether each host is done, by what came of them. */
+static inline bool hosts_are_done(const struct hosts *h, const struct embeng_bytes *received)
+{
+	for (uint32_t i = 0; i < h->hosts; i++)
+		if (!received[i].bytes)
+			return false;
+	return true;
+}
 
 /* state.c: schedules of this host's replicas go on from a number of steps. */
 void hosts_count_from(struct hosts *h, uint64_t step);

@@ -26,12 +26,14 @@ struct found {
 /**
  * struct hosts_restore - one restore, of this host
  * @told: all hosts know whether all were ready
+ * @beat: when this host last said that it is at work
  */
 struct hosts_restore {
 	struct hosts *h;
 	struct restore r;
 	struct restore_parts parts;
 	bool told;
+	uint64_t beat;
 };
 
 /* Pairs that stay are those of this host's tables. A table's first owner notes its numbers in the report. */
@@ -98,16 +100,33 @@ static int tell_ready(struct hosts_restore *a, int status, const struct found *f
 	a->told = true;
 	for (uint32_t i = 0; i < a->h->hosts; i++)
 		send[i] = (struct embeng_bytes){found, sizeof(*found)};
-	ret = hosts_control(a->h->e, "restore", status, send, received);
+	do
+		ret = hosts_control(a->h->e, "restore", status, send, received);
+	while (!ret && !hosts_are_done(a->h, received));
 	for (uint32_t i = 1; !ret && i < a->h->hosts; i++)
 		ret = compare_found(a->h, i, &received[i], &received[0]);
 	return ret;
 }
 
+/* All have failed if this fails, and nobody has to be told. */
+static int say_at_work(struct restore *r)
+{
+	struct hosts_restore *a = r->parts->arg;
+	int ret = 0;
+
+	if (hosts_beat_is_due(&a->beat))
+		ret = hosts_control(a->h->e, "restore", 0, NULL, a->h->received[CHANNEL_CONTROL]);
+	a->told |= ret != 0;
+	return ret;
+}
+
 static int agree_on_ready(struct restore *r, int status)
 {
+	const struct hosts_restore *a = r->parts->arg;
 	struct found found;
 
+	if (a->told)
+		return status;
 	describe_found(r, &found);
 	return tell_ready(r->parts->arg, status, &found);
 }
@@ -157,7 +176,7 @@ int hosts_restore(struct embeng *e, const char *dir, const struct embeng_restore
 	struct hosts *h = e->hosts;
 	struct hosts_restore a = {
 		.h = h,
-		.parts = {.choose = choose_own_pairs, .agree = agree_on_ready},
+		.parts = {.choose = choose_own_pairs, .agree = agree_on_ready, .beat = say_at_work},
 		.r = {.e = e, .to = h->owner, .dir = dir},
 	};
 	int ret = hosts_enter(e);

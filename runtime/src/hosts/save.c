@@ -11,7 +11,8 @@
  * 5. right: all have found them right. Only now does host 0 rename the index.
  * 6. end: host 0 has committed.
  *
- * A failure of one host becomes all hosts' in the next exchange. Up to the fifth all then remove their shards,
+ * Before the third and the fifth, hosts that are done wait for the others, who say every so often that they
+ * are at work. A failure of one host becomes all hosts' in the next exchange. Up to the fifth all then remove their shards,
  * and the folder is as it was. A host that has said that its shards are right keeps them if the group fails
  * after that, since host 0 may have committed; the next save removes what no index names.
  *
@@ -53,6 +54,27 @@ int save_agree(struct hosts_save *a, int status, const struct embeng_bytes *send
 		a->over = true;
 		a->code = ret;
 	}
+	return ret;
+}
+
+uint64_t hosts_beat_ns = 1000000000;
+
+/* A host calls this while it writes, or reads its shards back. */
+static int send_beat(struct hosts_save *a)
+{
+	return hosts_beat_is_due(&a->beat) ? save_agree(a, 0, NULL, a->h->received[CHANNEL_CONTROL])
+					   : 0;
+}
+
+/* A host that is done waits until all are. */
+static int await_done_hosts(struct hosts_save *a, int status, const struct embeng_bytes *send)
+{
+	struct embeng_bytes *received = a->h->received[CHANNEL_CONTROL];
+	int ret;
+
+	do
+		ret = save_agree(a, status, send, received);
+	while (!ret && !hosts_are_done(a->h, received));
 	return ret;
 }
 
@@ -276,8 +298,8 @@ static int tell_sums(struct hosts_save *a, int status)
 	int ret = status ? status : pack_sums(a, &a->columns, &bytes);
 
 	for (uint32_t i = 0; i < a->h->hosts; i++)
-		send[i] = (struct embeng_bytes){a->columns.data, i ? 0 : bytes};
-	ret = save_agree(a, ret, send, received);
+		send[i] = (struct embeng_bytes){a->columns.data, i ? 1 : bytes};
+	ret = await_done_hosts(a, ret, send);
 	for (uint32_t i = 0; !ret && !a->h->rank && i < a->h->hosts; i++)
 		ret = take_sums_of(a, i, &received[i]);
 	return ret;
@@ -312,6 +334,13 @@ static int rows_of_hosts(struct save *s)
 
 /* -- commit -- */
 
+static int verify_own_shard(struct hosts_save *a, const struct embeng_checkpoint *c, size_t home)
+{
+	int ret = send_beat(a);
+
+	return ret ? ret : checkpoint_verify_shard(c, home);
+}
+
 static int read_back_own(struct hosts_save *a, const char *name)
 {
 	struct embeng_checkpoint *c;
@@ -320,7 +349,7 @@ static int read_back_own(struct hosts_save *a, const char *name)
 	if (ret)
 		return ret;
 	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i))
-		ret = is_own(a, i) ? checkpoint_verify_shard(c, i) : 0;
+		ret = is_own(a, i) ? verify_own_shard(a, c, i) : 0;
 	embeng_checkpoint_close(c);
 	return ret;
 }
@@ -334,7 +363,9 @@ static int verify_by_hosts(struct save *s, const char *name)
 		return ret;
 	ret = read_back_own(a, name);
 	a->ready = !ret;
-	ret = save_agree(a, ret, NULL, NULL);
+	for (uint32_t i = 0; i < a->h->hosts; i++)
+		a->h->send[CHANNEL_CONTROL][i] = (struct embeng_bytes){"", 1};
+	ret = await_done_hosts(a, ret, a->h->send[CHANNEL_CONTROL]);
 	a->verified = !ret;
 	return ret;
 }
@@ -406,10 +437,15 @@ static int read_rows_of_hosts(struct save *s, size_t table, size_t array,
 {
 	struct hosts_save *a = s->hosts;
 
-	if (!is_cut(a->h, table))
-		return save_engine_read(&a->own, (size_t)a->h->tables[table], array, rows, data);
-	*data = s->buffer;
-	return save_next_turn(a);
+	int ret;
+
+	if (is_cut(a->h, table)) {
+		*data = s->buffer;
+		return save_next_turn(a);
+	}
+	ret = send_beat(a);
+	return ret ? ret
+		   : save_engine_read(&a->own, (size_t)a->h->tables[table], array, rows, data);
 }
 
 static const struct save_source hosts_source = {

@@ -28,6 +28,7 @@ struct hosts_save {
 	bool *started;
 	bool over, ready, verified, undone;
 	int code;
+	uint64_t beat; /* when this host last said that it is at work */
 	struct lap {
 		size_t first, count; /* entries */
 		size_t arrays[ARRAYS_MAX];
