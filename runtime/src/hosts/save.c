@@ -35,49 +35,6 @@ struct plan_head {
 	uint32_t flags, unused;
 };
 
-/* A shard that was written. */
-struct shard_sums {
-	uint64_t home;
-	uint32_t crc;
-	char sha[SHA256_DIGITS + 1];
-};
-
-int save_agree(struct hosts_save *a, int status, const struct embeng_bytes *send,
-	       struct embeng_bytes *received)
-{
-	int ret;
-
-	if (a->over)
-		return a->code;
-	ret = hosts_control(a->h->e, "save", status, send, received);
-	if (ret) {
-		a->over = true;
-		a->code = ret;
-	}
-	return ret;
-}
-
-uint64_t hosts_beat_ns = 1000000000;
-
-/* A host calls this while it writes, or reads its shards back. */
-static int send_beat(struct hosts_save *a)
-{
-	return hosts_beat_is_due(&a->beat) ? save_agree(a, 0, NULL, a->h->received[CHANNEL_CONTROL])
-					   : 0;
-}
-
-/* A host that is done waits until all are. */
-static int await_done_hosts(struct hosts_save *a, int status, const struct embeng_bytes *send)
-{
-	struct embeng_bytes *received = a->h->received[CHANNEL_CONTROL];
-	int ret;
-
-	do
-		ret = save_agree(a, status, send, received);
-	while (!ret && !hosts_are_done(a->h, received));
-	return ret;
-}
-
 /* -- the plan -- */
 
 static int refuse_plan(const struct hosts_save *a, uint32_t host, const char *what, uint64_t has,
@@ -183,11 +140,6 @@ static int choose_writers(struct hosts_save *a)
 	return 0;
 }
 
-static bool is_own(const struct hosts_save *a, size_t home)
-{
-	return a->writers[home] == a->h->rank;
-}
-
 /* For progress: what the other hosts write is not this host's to do. */
 static void leave_to_others(struct hosts_save *a)
 {
@@ -195,7 +147,7 @@ static void leave_to_others(struct hosts_save *a)
 
 	s->before = 0;
 	for (size_t i = 0; i < s->index.file_count; i = next_home(&s->index, i))
-		s->before += is_own(a, i) ? 0 : s->index.files[i].bytes;
+		s->before += save_is_own(a, i) ? 0 : s->index.files[i].bytes;
 }
 
 static int plan_shards_of_hosts(struct hosts_save *a)
@@ -217,92 +169,15 @@ static int plan_shards_of_hosts(struct hosts_save *a)
 
 /* -- shards -- */
 
-int save_own_shard(struct hosts_save *a, size_t home)
-{
-	int ret = save_shard(a->whole, home);
-
-	/* Shards are not removed by their number, since others write some of them. */
-	a->started[home] = a->whole->begun;
-	a->whole->begun = 0;
-	return ret;
-}
-
 static int write_own_shards(struct hosts_save *a)
 {
 	const struct index *index = &a->whole->index;
 	int ret = save_cut_tables(a);
 
 	for (size_t i = 0; !ret && i < index->file_count; i = next_home(index, i))
-		if (is_own(a, i) && !is_cut(a->h, index->files[i].table))
+		if (save_is_own(a, i) && !is_cut(a->h, index->files[i].table))
 			ret = save_own_shard(a, i);
 	return ret ? ret : file_sync_folder(a->whole->dir);
-}
-
-/* Notes of tables, and behind them the checksums of this host's shards. */
-static int pack_sums(struct hosts_save *a, struct hosts_memory *to, uint64_t *bytes)
-{
-	const struct index *index = &a->whole->index;
-	const size_t tables = index->model->table_count;
-	char *at;
-	int ret = memory_need(to, segment_pad(tables) +
-					  index->file_count * sizeof(struct shard_sums) + 1);
-
-	if (ret)
-		return ret;
-	at = to->data;
-	memset(at, 0, segment_pad(tables));
-	for (size_t t = 0; t < tables; t++)
-		at[t] = index->finite[t] == INDEX_NOT_FINITE;
-	at += segment_pad(tables);
-	for (size_t i = 0; i < index->file_count; i = next_home(index, i)) {
-		struct shard_sums sums = {.home = i, .crc = index->files[i].table_crc};
-
-		if (!is_own(a, i))
-			continue;
-		memcpy(sums.sha, index->files[i].table_sha, sizeof(sums.sha));
-		memcpy(at, &sums, sizeof(sums));
-		at += sizeof(sums);
-	}
-	*bytes = (uint64_t)(at - to->data);
-	return 0;
-}
-
-static int take_sums_of(struct hosts_save *a, uint32_t host, const struct embeng_bytes *came)
-{
-	struct index *index = &a->whole->index;
-	const size_t tables = index->model->table_count;
-	struct reading message = {came->data, came->bytes};
-	const char *finite = read_next(&message, tables);
-	struct shard_sums sums;
-
-	for (size_t t = 0; finite && t < tables; t++)
-		if (finite[t])
-			index->finite[t] = INDEX_NOT_FINITE;
-	for (; finite && message.left >= sizeof(sums);
-	     message.at += sizeof(sums), message.left -= sizeof(sums)) {
-		memcpy(&sums, message.at, sizeof(sums));
-		if (sums.home >= index->file_count || a->writers[sums.home] != host ||
-		    sums.sha[SHA256_DIGITS])
-			break;
-		index->files[sums.home].table_crc = sums.crc;
-		memcpy(index->files[sums.home].table_sha, sums.sha, sizeof(sums.sha));
-	}
-	return finite && !message.left ? 0 : segment_bad(a->h, host, "checksums");
-}
-
-static int tell_sums(struct hosts_save *a, int status)
-{
-	struct embeng_bytes *send = a->h->send[CHANNEL_CONTROL];
-	struct embeng_bytes *received = a->h->received[CHANNEL_CONTROL];
-	uint64_t bytes = 0;
-	int ret = status ? status : pack_sums(a, &a->columns, &bytes);
-
-	for (uint32_t i = 0; i < a->h->hosts; i++)
-		send[i] = (struct embeng_bytes){a->columns.data, i ? 1 : bytes};
-	ret = await_done_hosts(a, ret, send);
-	for (uint32_t i = 0; !ret && !a->h->rank && i < a->h->hosts; i++)
-		ret = take_sums_of(a, i, &received[i]);
-	return ret;
 }
 
 static int save_part(struct embeng *owner, void *arg, uint64_t after)
@@ -319,7 +194,7 @@ static int save_part(struct embeng *owner, void *arg, uint64_t after)
 	ret = tell_plan(a, ret);
 	ret = ret ? ret : plan_shards_of_hosts(a);
 	ret = ret ? ret : write_own_shards(a);
-	ret = tell_sums(a, ret);
+	ret = save_tell_sums(a, ret);
 	a->whole->before = 0;
 	free(a->own.index.frozen_steps);
 	return ret;
@@ -336,7 +211,7 @@ static int rows_of_hosts(struct save *s)
 
 static int verify_own_shard(struct hosts_save *a, const struct embeng_checkpoint *c, size_t home)
 {
-	int ret = send_beat(a);
+	int ret = save_beat(a);
 
 	return ret ? ret : checkpoint_verify_shard(c, home);
 }
@@ -349,7 +224,7 @@ static int read_back_own(struct hosts_save *a, const char *name)
 	if (ret)
 		return ret;
 	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i))
-		ret = is_own(a, i) ? verify_own_shard(a, c, i) : 0;
+		ret = save_is_own(a, i) ? verify_own_shard(a, c, i) : 0;
 	embeng_checkpoint_close(c);
 	return ret;
 }
@@ -365,7 +240,7 @@ static int verify_by_hosts(struct save *s, const char *name)
 	a->ready = !ret;
 	for (uint32_t i = 0; i < a->h->hosts; i++)
 		a->h->send[CHANNEL_CONTROL][i] = (struct embeng_bytes){"", 1};
-	ret = await_done_hosts(a, ret, a->h->send[CHANNEL_CONTROL]);
+	ret = save_await_done(a, ret, a->h->send[CHANNEL_CONTROL]);
 	a->verified = !ret;
 	return ret;
 }
@@ -436,14 +311,13 @@ static int read_rows_of_hosts(struct save *s, size_t table, size_t array,
 			      const struct embeng_shard_rows *rows, const char **data)
 {
 	struct hosts_save *a = s->hosts;
-
 	int ret;
 
 	if (is_cut(a->h, table)) {
 		*data = s->buffer;
 		return save_next_turn(a);
 	}
-	ret = send_beat(a);
+	ret = save_beat(a);
 	return ret ? ret
 		   : save_engine_read(&a->own, (size_t)a->h->tables[table], array, rows, data);
 }

@@ -40,13 +40,23 @@ struct hosts_save {
 };
 
 /*
- * save.c: one exchange, in which a failure of one host becomes every host's. After that it returns the failure
- * at once.
+ * save_shards.c: one exchange, in which a failure of one host becomes every host's. After that it returns the
+ * failure at once.
  */
 int save_agree(struct hosts_save *a, int status, const struct embeng_bytes *send,
 	       struct embeng_bytes *received);
-/* save.c: writes a shard of this host. */
+/* A host calls this while it writes, or reads its shards back. */
+int save_beat(struct hosts_save *a);
+/* A host that is done waits until all are. */
+int save_await_done(struct hosts_save *a, int status, const struct embeng_bytes *send);
+/* Writes a shard of this host. */
 int save_own_shard(struct hosts_save *a, size_t home);
+/* Host 0 gets the checksums of all hosts' shards. @status: how the writing went */
+int save_tell_sums(struct hosts_save *a, int status);
+static inline bool save_is_own(const struct hosts_save *a, size_t home)
+{
+	return a->writers[home] == a->h->rank;
+}
 
 /*
  * save_columns.c: writes the shards of tables that are cut by columns. Each is written by one owner, who gets
