@@ -48,7 +48,7 @@ python_with jsonschema "$scripts/schemas.py" a.json b.json >out 2>err && report 
 expect 'nothing changed' 0 regs --diff a.json a.json
 says out 'is said' '^0 of [0-9]* registers changed$'
 
-# changed NAME=VALUE...: c.json is a.json with other values
+# changed NAME=VALUE...: c.json is a.json with other values; "~VALUE" clears the bits of a value
 changed()
 {
 	python3 - "$@" <<'END'
@@ -58,11 +58,11 @@ for change in sys.argv[1:]:
     name, value = change.split("=")
     for r in d["registers"]:
         if r["name"] == name:
-            r["value"] = int(value, 0)
+            r["value"] = r["value"] & ~int(value[1:], 0) if value[0] == "~" else int(value, 0)
 json.dump(d, open("c.json", "w"))
 END
 }
-changed BOOT_STATE=4 BOOT_ERROR=11 FEATURES=0x755 COUNT_IDS=18446744073709551615 STATUS=7
+changed BOOT_STATE=4 BOOT_ERROR=11 FEATURES=~0x80 COUNT_IDS=18446744073709551615 STATUS=7
 expect 'what changed' 0 regs --diff a.json c.json
 says out 'an enumeration, by name' '^  BOOT_STATE\.STATE was RUNNING: the firmware runs, is FAILED: the image was refused; BOOT_ERROR says why$'
 says out 'the error, by name' '^  BOOT_ERROR\.ERROR was NONE: no error, is SELF_TEST: a self-test failed$'
