@@ -25,7 +25,7 @@ struct given {
 struct caller {
 	struct rig *rig;
 	struct watch transfer;
-	struct embeng_exchange head;
+	struct embeng_row_exchange head;
 	struct embeng_exchange_table tables[TABLES];
 	struct embeng_exchange_feature features[FEATURES];
 	struct given given[2 * TABLES + 4 * FEATURES];
@@ -165,7 +165,7 @@ static void check_lists(const struct caller *c)
 static void make_head(struct caller *c, struct fuzz *f)
 {
 	c->opcode = (u16)(EMBENG_OP_UNIQUE + fuzz_below(f, 3));
-	c->head = (struct embeng_exchange){
+	c->head = (struct embeng_row_exchange){
 		.table_count = TABLES,
 		.table_stride = sizeof(c->tables[0]),
 		.feature_count = FEATURES,
