@@ -107,7 +107,7 @@ int save_engine_room(struct save *s, size_t table, uint64_t stride, uint64_t *mo
 int save_engine_read(struct save *s, size_t table, size_t array,
 		     const struct embeng_shard_rows *rows, const char **data);
 /* Takes and checks the options of a save of @e's tables. */
-int save_prepare(struct save *s, const struct embeng_save_options *options);
+int save_take_options(struct save *s, const struct embeng_save_options *options);
 
 /* save_check.c: checks the options of a save of @model. Return: 0, -EINVAL, -ERANGE. */
 int save_check_options(const struct save *s, const struct embeng_model *model);

@@ -187,7 +187,7 @@ static int pick_engine_rows(struct save *s, size_t table, size_t array, const ui
 static const struct save_source engine_source = ENGINE_SOURCE("embeng_save");
 static const struct save_source stream_source = ENGINE_SOURCE("embeng_save_stream");
 
-int save_prepare(struct save *s, const struct embeng_save_options *options)
+int save_take_options(struct save *s, const struct embeng_save_options *options)
 {
 	int ret = 0;
 
@@ -203,7 +203,7 @@ int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_opti
 
 	if (!ret && e->calls)
 		return e->calls->save(e, dir, options);
-	ret = ret ? ret : save_prepare(&s, options);
+	ret = ret ? ret : save_take_options(&s, options);
 	if (!ret && !dir)
 		ret = fail(-EINVAL, "embeng_save: no folder given");
 	ret = ret ? ret : save_run(&s);
@@ -234,7 +234,7 @@ int embeng_save_stream(struct embeng *e, const struct embeng_writer *to,
 	struct save s = {.source = &stream_source, .e = e, .dir = STREAM_NAME, .stream = &out};
 	int ret = session_check_alone(e, stream_source.what);
 
-	ret = ret ? ret : save_prepare(&s, options);
+	ret = ret ? ret : save_take_options(&s, options);
 	ret = ret ? ret : refuse_folder_options(&s);
 	ret = ret ? ret : stream_out_take(&out, to, s.source->what);
 	ret = ret ? ret : save_run_stream(&s);

@@ -371,7 +371,7 @@ static int run_hosts_save(struct hosts_save *a, const char *dir,
 			  const struct embeng_save_options *options)
 {
 	const size_t tables = a->h->e->model->table_count;
-	int ret = save_prepare(a->whole, options);
+	int ret = save_take_options(a->whole, options);
 
 	if (!ret && !dir)
 		ret = fail(-EINVAL, WHAT ": no folder given");
