@@ -45,14 +45,15 @@ static int refuse_given_gradient(const struct embeng *e, const struct slot *slot
  * Sums are not checked: the program has checked the gradients of which it made them, and a sum of
  * finite gradients need not be finite.
  */
-bool gradients_are_checked(const struct embeng *e, const struct slot *slot)
+bool gradients_are_checked(const struct embeng *e, const struct slot *slot, size_t f)
 {
-	return e->model->engine.non_finite == EMBENG_NON_FINITE_ERROR && !slot->sums;
+	return e->model->engine.non_finite == EMBENG_NON_FINITE_ERROR &&
+	       !slot_takes_sums(e, slot, f);
 }
 
 int gradients_check(const struct embeng *e, const struct slot *slot, size_t f, const float *from)
 {
-	uint64_t count = gradients_are_checked(e, slot) ? slot->elements[f] : 0;
+	uint64_t count = gradients_are_checked(e, slot, f) ? slot->elements[f] : 0;
 	int ret = 0;
 
 	for (uint64_t at = 0, n; !ret && at < count; at += n) {
@@ -70,7 +71,7 @@ int gradients_copy(struct embeng *e, const struct slot *slot, size_t f, float *t
 		   const float *from)
 {
 	uint64_t count = slot->elements[f], most = CHECK_PIECE;
-	bool checks = gradients_are_checked(e, slot);
+	bool checks = gradients_are_checked(e, slot, f);
 	int ret = 0;
 
 	if (checks)

@@ -136,6 +136,13 @@ void gradients_say_null(struct embeng *e, size_t f)
 			e->model->features[f].name);
 }
 
+static uint32_t update_flags(const struct embeng *e, const struct slot *slot, size_t f, bool fenced)
+{
+	if (slot_takes_sums(e, slot, f))
+		return EMBENG_UPDATE_SUMS | EMBENG_UPDATE_CHECKED;
+	return !fenced && gradients_are_checked(e, slot, f) ? EMBENG_UPDATE_CHECKED : 0;
+}
+
 static int describe_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
 	uint64_t rate_bytes = 4 * e->model->rate_count, rates_at = layout_update(e->model);
@@ -149,10 +156,6 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 		.multiplier = slot->multiplier,
 	};
 	bool fenced = g->fence_count;
-	uint32_t flags = slot->sums ? EMBENG_UPDATE_SUMS | EMBENG_UPDATE_CHECKED : 0;
-
-	if (!fenced && gradients_are_checked(e, slot))
-		flags |= EMBENG_UPDATE_CHECKED;
 
 	if (rate_bytes)
 		head.rates = region_part(&slot->gradients, rates_at, rate_bytes);
@@ -161,7 +164,7 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 	for (size_t f = 0; f < g->count; f++) {
 		struct embeng_update_feature feature = {
 			.feature = (uint32_t)f,
-			.flags = flags,
+			.flags = update_flags(e, slot, f, fenced),
 		};
 		const float *from = session_gradient(e, g, f);
 		int ret = 0;

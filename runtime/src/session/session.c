@@ -248,6 +248,7 @@ void session_stop(struct embeng *e)
 	buffers_free(e->device, &e->buffers);
 	free(e->outputs);
 	free(e->null_gradient_said);
+	free(e->takes_sums);
 	free(e->frozen);
 	for (uint32_t i = 0; e->agreed && i < e->depth; i++)
 		free(e->agreed[i].rates);

@@ -57,7 +57,7 @@ struct slot {
 	struct pins input_pins, gradient_pins;
 	uint32_t *rates; /* f32 bits of the dynamic rates of its update, as @multiplier */
 	uint32_t multiplier;
-	bool sums;	     /* its gradients are sums; see sums.c */
+	bool sums;	     /* its gradients are sums; see sums.c, and @takes_sums */
 	bool withdrawn;	     /* a lookup of a step before failed, so this one will */
 	struct cargo *cargo; /* NULL without a group of hosts */
 	int ready; /* sync_file of a view that was given before its lookup was done, or -1 */
@@ -147,11 +147,12 @@ struct embeng {
 	uint32_t changing;	 /* commands that change rows, under way or waiting for those */
 	struct buffers buffers;
 	bool *null_gradient_said; /* [features] */
-	bool *frozen;		  /* [tables], atomic; see freeze.c */
-	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
-	bool shared;		  /* other handles may feed replicas of the same context */
-	bool interrupted;	  /* atomic; see embeng_interrupt() */
-	int failed;		  /* an update failed after it was taken */
+	bool *takes_sums; /* [features] that are given sums of gradients by all updates, or NULL */
+	bool *frozen;	  /* [tables], atomic; see freeze.c */
+	bool wants_fd;	  /* embeng_fd() was called: interrupts stay armed */
+	bool shared;	  /* other handles may feed replicas of the same context */
+	bool interrupted; /* atomic; see embeng_interrupt() */
+	int failed;	  /* an update failed after it was taken */
 	char failed_text[EMBENG_ERROR_TEXT];
 	struct embeng_counter_values counters;
 	struct log log;		 /* has its own lock */
@@ -290,7 +291,7 @@ int gradients_check_step(const struct embeng *e, const struct slot *slot,
 int gradients_take_multiplier(struct slot *slot, const struct embeng_gradients *g);
 void gradients_say_null(struct embeng *e, size_t f);
 /* Whether the library refuses such gradients itself. */
-bool gradients_are_checked(const struct embeng *e, const struct slot *slot);
+bool gradients_are_checked(const struct embeng *e, const struct slot *slot, size_t f);
 /* Looks at a feature's gradients. Return: 0, or -ERANGE for one that is refused. */
 int gradients_check(const struct embeng *e, const struct slot *slot, size_t f, const float *from);
 /* Copies and counts a feature's gradients; otherwise likewise. */
@@ -333,6 +334,11 @@ int fences_check(const struct embeng *e, const struct slot *slot, const struct e
 int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 		  struct deadline deadline, struct embeng_cmd *cmd);
 
+/* Whether the gradients of a feature are sums. */
+static inline bool slot_takes_sums(const struct embeng *e, const struct slot *slot, size_t f)
+{
+	return slot->sums || (e->takes_sums && e->takes_sums[f]);
+}
 /* sums.c: notes whether the gradients are sums, and checks that those can be taken. */
 int sums_check_table(const struct slot *slot, const struct table *t);
 int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g);

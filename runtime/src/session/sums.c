@@ -51,7 +51,7 @@ int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gra
 	int ret = 0;
 
 	slot->sums = g->sums;
-	if (!g->sums)
+	if (!g->sums && !e->takes_sums)
 		return 0;
 	if (!(e->device->info.features & EMBENG_CAP_SUMS))
 		return fail(-ENOTSUP,
@@ -59,6 +59,6 @@ int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gra
 			    "an older one",
 			    slot->step, e->device->info.name);
 	for (size_t f = 0; !ret && f < g->count; f++)
-		ret = check_sums_feature(e, slot, f);
+		ret = slot_takes_sums(e, slot, f) ? check_sums_feature(e, slot, f) : 0;
 	return ret;
 }
