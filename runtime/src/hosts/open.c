@@ -114,7 +114,7 @@ static int build_hosts(struct embeng *e, const struct embeng_open_options *optio
 {
 	struct hosts *h = e->hosts;
 	uint32_t depth;
-	int ret = status ? status : place_model(e->model, h->hosts, &h->place);
+	int ret = status ? status : place_model(e->model, h->hosts, NULL, &h->place);
 
 	h->tables = calloc(e->model->table_count + 1, sizeof(*h->tables));
 	h->features = calloc(e->model->feature_count + 1, sizeof(*h->features));

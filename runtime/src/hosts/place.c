@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses which host of a group owns which table, or which columns of a table. The choice is a file
+ * Chooses which host of a group owns which table, which columns of a table, or which rows. The choice is a file
  * of its own because the group's handle and embeng_hosts_plan() must make the same one, and because
  * each host makes it alone: there is only integer arithmetic in it, and no order is left open.
  *
@@ -38,6 +38,7 @@ struct placer {
 	uint64_t total, fair;	   /* bytes */
 	uint64_t *bytes, *traffic; /* [tables] */
 	uint64_t all_traffic;
+	struct place_wish wish;
 	struct item *items;
 	size_t item_count;
 	struct load *loads; /* [hosts] */
@@ -62,6 +63,36 @@ bool place_is_elementwise(const struct embeng_model *model, int table, const cha
 	return !why;
 }
 
+const char *place_refuse_sums(const struct embeng_model *model, size_t table)
+{
+	const struct table *t = &model->tables[table];
+
+	if (!table_has_optimizer(t))
+		return NULL;
+	if (t->optimizer.use_gradient_accumulation == EMBENG_OFF)
+		return "its optimizer takes each gradient by itself, and sums would be sent";
+	if (t->optimizer.scale_by_frequency)
+		return "scale_by_frequency needs the number of a row's gradients, which sums do "
+		       "not tell";
+	if (model->engine.non_finite == EMBENG_NON_FINITE_DROP)
+		return "the policy for gradients that are not finite looks at each gradient, and "
+		       "sums would be sent";
+	return NULL;
+}
+
+static bool is_spread(const struct placer *p, size_t table)
+{
+	return p->wish.exchange == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(p->model, table);
+}
+
+static bool is_cut(const struct placer *p, size_t table)
+{
+	if (p->wish.exchange == EMBENG_EXCHANGE_TABLE ||
+	    !place_is_elementwise(p->model, (int)table, NULL))
+		return false;
+	return p->wish.exchange == EMBENG_EXCHANGE_COLUMN || p->bytes[table] > p->fair;
+}
+
 /* Numbers that a lookup of one sample returns, all features together; a sum too large stays. */
 static uint64_t count_traffic(const struct embeng_model *model, size_t table)
 {
@@ -83,6 +114,7 @@ static uint64_t count_traffic(const struct embeng_model *model, size_t table)
 	return sum;
 }
 
+/* Tables that are spread load all hosts alike, and so do not count. */
 static int measure_tables(struct placer *p, uint32_t hosts)
 {
 	for (size_t t = 0; t < p->model->table_count; t++) {
@@ -90,10 +122,10 @@ static int measure_tables(struct placer *p, uint32_t hosts)
 
 		if (__builtin_mul_overflow((uint64_t)table->rows, model_whole_row_bytes(table),
 					   &p->bytes[t]) ||
-		    __builtin_add_overflow(p->total, p->bytes[t], &p->total))
+		    __builtin_add_overflow(p->total, is_spread(p, t) ? 0 : p->bytes[t], &p->total))
 			return fail(-ERANGE, "table %s: more bytes than 64 bits count",
 				    table->name);
-		p->traffic[t] = count_traffic(p->model, t);
+		p->traffic[t] = is_spread(p, t) ? 0 : count_traffic(p->model, t);
 		if (__builtin_add_overflow(p->all_traffic, p->traffic[t], &p->all_traffic))
 			p->all_traffic = UINT64_MAX;
 	}
@@ -101,15 +133,19 @@ static int measure_tables(struct placer *p, uint32_t hosts)
 	return 0;
 }
 
-/* How many parts a table is cut into. */
+/* How many parts a table is cut into; as many as there are hosts at most if it is spread. */
 static uint32_t count_parts(const struct placer *p, size_t table, uint32_t hosts)
 {
 	const struct table *t = &p->model->tables[table];
 	uint64_t parts, most = (uint64_t)t->dim / PLACE_COLUMNS_LEAST;
 
-	if (p->bytes[table] <= p->fair || !place_is_elementwise(p->model, (int)table, NULL))
+	if (is_spread(p, table))
+		return (uint64_t)t->rows < hosts ? (uint32_t)t->rows : hosts;
+	if (!is_cut(p, table))
 		return 1;
 	parts = p->bytes[table] / p->fair + (p->bytes[table] % p->fair != 0);
+	if (p->wish.exchange == EMBENG_EXCHANGE_COLUMN)
+		parts = hosts;
 	parts = parts < most ? parts : most;
 	parts = parts < hosts ? parts : hosts;
 	return parts ? (uint32_t)parts : 1;
@@ -143,9 +179,11 @@ static void cut_table(struct placer *p, size_t table, uint32_t parts)
 	for (uint32_t i = 0; i < parts; i++, first = end) {
 		end = i + 1 < parts ? (i + 1) * blocks / parts * PLACE_COLUMNS_LEAST : dim;
 		items[i] = (struct item){
-			.part = {.table = (int)table,
+			.part = {.kind = parts > 1 ? PLACE_COLUMN : PLACE_TABLE,
+				 .table = (int)table,
 				 .first_column = (uint32_t)first,
-				 .columns = (uint32_t)(end - first)},
+				 .columns = (uint32_t)(end - first),
+				 .rows = {0, 1, p->model->tables[table].rows}},
 			.bytes = bytes * (end - first) / dim,
 			.traffic = traffic * (end - first) / dim,
 			.at = p->item_count++,
@@ -157,6 +195,28 @@ static void cut_table(struct placer *p, size_t table, uint32_t parts)
 		items[i].heaviest = heaviest;
 		items[i].sum = sum;
 	}
+}
+
+static int deal_rows(struct placer *p, size_t table, uint32_t parts, uint32_t hosts)
+{
+	const struct table *t = &p->model->tables[table];
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < parts; i++) {
+		const struct embeng_shard shard = EMBENG_INIT(
+			embeng_shard, .sharding = p->wish.sharding, .hosts = hosts, .host = i);
+		struct item *item = &p->items[p->item_count];
+
+		*item = (struct item){
+			.part = {.kind = PLACE_ROWS,
+				 .host = i,
+				 .table = (int)table,
+				 .columns = (uint32_t)t->dim},
+			.at = p->item_count++,
+		};
+		ret = embeng_shard_rows(&shard, t->rows, &item->part.rows);
+	}
+	return ret;
 }
 
 static int compare_item_weights(const void *a, const void *b)
@@ -198,8 +258,11 @@ static void give_parts_owners(struct placer *p, uint32_t hosts)
 		p->loads[h].last = -1;
 	for (size_t i = 0; i < p->item_count; i++) {
 		struct item *item = &p->items[i];
-		struct load *load = &p->loads[choose_host(p, item, hosts)];
+		struct load *load;
 
+		if (item->part.kind == PLACE_ROWS)
+			continue;
+		load = &p->loads[choose_host(p, item, hosts)];
 		item->part.host = (uint32_t)(load - p->loads);
 		load->bytes += item->bytes;
 		load->traffic += item->traffic;
@@ -213,9 +276,9 @@ uint64_t place_part_bytes(const struct embeng_model *model, const struct place_p
 	uint64_t row = model_whole_row_bytes(t);
 
 	/* All slots of a table that is cut have as many columns as its rows. */
-	if (part->columns != t->dim)
+	if (part->kind == PLACE_COLUMN)
 		row = row / (uint64_t)t->dim * part->columns;
-	return (uint64_t)t->rows * row;
+	return (uint64_t)part->rows.count * row;
 }
 
 static void fill_placement(const struct placer *p, struct placement *out)
@@ -252,21 +315,47 @@ static int make_placement(struct placer *p, struct placement *out)
 	if (!p->items || !p->loads || !out->parts || !out->first || !out->bytes)
 		return fail(-ENOMEM, "no memory to distribute %zu tables over %u hosts", tables,
 			    out->hosts);
-	for (size_t t = 0; t < tables; t++)
-		cut_table(p, t, count_parts(p, t, out->hosts));
+	for (size_t t = 0; !ret && t < tables; t++) {
+		if (is_spread(p, t))
+			ret = deal_rows(p, t, count_parts(p, t, out->hosts), out->hosts);
+		else
+			cut_table(p, t, count_parts(p, t, out->hosts));
+	}
+	if (ret)
+		return ret;
 	give_parts_owners(p, out->hosts);
 	fill_placement(p, out);
 	return 0;
 }
 
-int place_model(const struct embeng_model *model, uint32_t hosts, struct placement *out)
+/* A wish is for all tables that allow it, but one that none allows is refused. */
+static int check_wish(const struct placer *p)
 {
-	struct placer p = {.model = model};
-	struct placement placement = {.hosts = hosts};
+	const struct embeng_model *m = p->model;
+
+	if (p->wish.exchange != EMBENG_EXCHANGE_ROWS || !m->table_count)
+		return 0;
+	for (size_t t = 0; t < m->table_count; t++)
+		if (is_spread(p, t))
+			return 0;
+	return fail(-EINVAL,
+		    "no table of the model can be spread by rows (exchange=rows); table %s: not "
+		    "allowed: %s",
+		    m->tables[0].name, place_refuse_sums(m, 0));
+}
+
+int place_model(const struct embeng_model *model, uint32_t hosts, const struct place_wish *wish,
+		struct placement *out)
+{
+	struct placer p = {.model = model, .wish = wish ? *wish : (struct place_wish){0}};
+	struct placement placement = {.hosts = hosts, .sharding = p.wish.sharding};
 	int ret;
 
 	if (!model || !hosts || !out)
 		return fail(-EINVAL, "tables can be distributed over 1 host or more, not 0");
+	ret = check_wish(&p);
+	if (ret)
+		return ret;
 	p.bytes = calloc(model->table_count + 1, sizeof(*p.bytes));
 	p.traffic = calloc(model->table_count + 1, sizeof(*p.traffic));
 	ret = p.bytes && p.traffic ? make_placement(&p, &placement)

@@ -8,32 +8,59 @@
 #include <stdint.h>
 
 #include "embeng.h"
+#include "embeng/hosts.h"
+#include "embeng/shard.h"
 
-#define PLACE_COLUMNS_LEAST 16 /* a part that is not a whole table has no fewer columns */
+#define PLACE_COLUMNS_LEAST 16 /* a part cut by columns has no fewer of them */
 
-/**
- * struct place_part - columns of a table that one host has, with their slots
- * @host: the owner
- * @table: index in the model
- * @first_column: first column that it has
- * @columns: how many; all of the table's if the table is whole
- */
-struct place_part {
-	uint32_t host;
-	int table;
-	uint32_t first_column, columns;
+/* The exchange of a table, which all its parts have. */
+enum place_kind {
+	PLACE_TABLE,  /* one host has the whole table */
+	PLACE_COLUMN, /* some hosts have some columns each */
+	PLACE_ROWS,   /* every host has some rows: they come, and sums of gradients go */
 };
 
 /**
- * struct placement - the owner of each column of each table
+ * struct place_part - the part of a table that one host has, with its slots
+ * @kind: enum place_kind
+ * @host: the owner
+ * @table: index in the model
+ * @first_column: first column that it has
+ * @columns: how many; all of the table's unless it is cut by columns
+ * @rows: its rows; all of the table's unless it is spread by rows
+ */
+struct place_part {
+	enum place_kind kind;
+	uint32_t host;
+	int table;
+	uint32_t first_column, columns;
+	struct embeng_shard_rows rows;
+};
+
+/**
+ * struct place_wish - the exchange that tables are to have
+ * @exchange: TABLE: all are whole; COLUMN: those are cut that can be; ROWS: those are spread that can be;
+ *	0: a table is cut by columns if it is larger than a fair share and can be
+ * @sharding: distribution of rows
+ */
+struct place_wish {
+	enum embeng_exchange_kind exchange;
+	enum embeng_sharding sharding;
+};
+
+/**
+ * struct placement - the owner of each column, or row, of each table
  * @hosts: how many there are
+ * @sharding: distribution of the rows of tables that are spread
  * @part_count: number of @parts
- * @parts: in the order of tables, then of columns. Parts of one table have different hosts
+ * @parts: in the order of tables, then of columns or hosts. Parts of one table have different hosts; one
+ *	that is spread has none on a host without rows
  * @first: [tables + 1]: the parts of table t are @parts from @first[t] to before @first[t + 1]
  * @bytes: [hosts]: bytes of the tables and slots that a host has; 0: it has no part
  */
 struct placement {
 	uint32_t hosts;
+	enum embeng_sharding sharding;
 	size_t part_count;
 	struct place_part *parts;
 	size_t *first;
@@ -43,13 +70,16 @@ struct placement {
 /*
  * place_model() - choose the owners
  * @hosts: from 1
+ * @wish: NULL: all zero
  *
- * The result depends on the model and on @hosts alone, so that each host of a group computes the
+ * The result depends on these alone, so that each host of a group computes the
  * same. Table names and seeds have no influence.
  *
- * Return: 0; -EINVAL; -ERANGE if 64 bits do not count the bytes; -ENOMEM.
+ * Return: 0; -EINVAL, also if no table can have the exchange that is wished; -ERANGE if 64 bits do not count
+ * the bytes; -ENOMEM.
  */
-int place_model(const struct embeng_model *model, uint32_t hosts, struct placement *out);
+int place_model(const struct embeng_model *model, uint32_t hosts, const struct place_wish *wish,
+		struct placement *out);
 
 /* Frees what place_model() filled, or what is all zero. */
 void placement_free(struct placement *placement);
@@ -62,5 +92,11 @@ uint64_t place_part_bytes(const struct embeng_model *model, const struct place_p
  * @why_not: NULL, or out: the reason if it does not, to follow "table t is whole: "; else NULL
  */
 bool place_is_elementwise(const struct embeng_model *model, int table, const char **why_not);
+
+/*
+ * Why the bits of a table are not kept if sums of gradients are sent, to be read after "not allowed: "; NULL:
+ * they are.
+ */
+const char *place_refuse_sums(const struct embeng_model *model, size_t table);
 
 #endif

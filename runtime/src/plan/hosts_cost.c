@@ -76,21 +76,6 @@ static bool table_updates(const struct host_costs *c, size_t table)
 
 /* -- which exchanges are exact ------------------------------------------- */
 
-static const char *refuse_sums(const struct host_costs *c, const struct table *t)
-{
-	if (!table_has_optimizer(t))
-		return NULL;
-	if (t->optimizer.use_gradient_accumulation == EMBENG_OFF)
-		return "its optimizer takes each gradient by itself, and sums would be sent";
-	if (t->optimizer.scale_by_frequency)
-		return "scale_by_frequency needs the number of a row's gradients, which sums do "
-		       "not tell";
-	if (c->model->engine.non_finite == EMBENG_NON_FINITE_DROP)
-		return "the policy for gradients that are not finite looks at each gradient, and "
-		       "sums would be sent";
-	return NULL;
-}
-
 static const char *refuse_gradients(const struct table *t)
 {
 	if (!table_has_optimizer(t))
@@ -361,7 +346,7 @@ int hosts_cost_table(struct host_costs *c, size_t table, const struct table_batc
 			     : parts > 1	   ? EMBENG_EXCHANGE_COLUMN
 						   : EMBENG_EXCHANGE_TABLE;
 	out->costs[1].kind = EMBENG_EXCHANGE_ROWS;
-	out->costs[1].why_not = refuse_sums(c, t);
+	out->costs[1].why_not = place_refuse_sums(c->model, table);
 	out->costs[2].kind = EMBENG_EXCHANGE_ROWS_GRADIENTS;
 	out->costs[2].why_not = refuse_gradients(t);
 	place_is_elementwise(c->model, (int)table, &out->whole_because);

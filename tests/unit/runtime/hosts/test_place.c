@@ -14,7 +14,7 @@ static struct placement place(const struct embeng_model *m, uint32_t hosts)
 {
 	struct placement p;
 
-	ck_assert_int_eq(place_model(m, hosts, &p), 0);
+	ck_assert_int_eq(place_model(m, hosts, NULL, &p), 0);
 	return p;
 }
 
@@ -90,7 +90,15 @@ START_TEST(equal_models_have_equal_owners)
 		struct placement q = place(b, p.hosts);
 
 		ck_assert_uint_eq(p.part_count, q.part_count);
-		ck_assert_mem_eq(p.parts, q.parts, p.part_count * sizeof(*p.parts));
+		for (size_t i = 0; i < p.part_count; i++) {
+			ck_assert_int_eq(p.parts[i].kind, q.parts[i].kind);
+			ck_assert_uint_eq(p.parts[i].host, q.parts[i].host);
+			ck_assert_int_eq(p.parts[i].table, q.parts[i].table);
+			ck_assert_uint_eq(p.parts[i].first_column, q.parts[i].first_column);
+			ck_assert_uint_eq(p.parts[i].columns, q.parts[i].columns);
+			ck_assert_mem_eq(&p.parts[i].rows, &q.parts[i].rows,
+					 sizeof(p.parts[i].rows));
+		}
 		placement_free(&p);
 		placement_free(&q);
 		embeng_model_free(a);
@@ -170,21 +178,109 @@ START_TEST(small_tables_are_spread)
 }
 END_TEST
 
+/* Three tables, of which the second takes each gradient by itself, and the third has two rows. */
+static struct embeng_model *mixed_model(void)
+{
+	static const int64_t rows[] = {10, 8, 2};
+	struct embeng_model *m = embeng_model_new();
+
+	for (size_t t = 0; t < 3; t++) {
+		struct embeng_table_config c = table_config(NULL);
+
+		c.vocabulary_size = rows[t];
+		c.dim = 64;
+		c.optimizer = embeng_sgd(0.1f);
+		if (t == 1)
+			c.optimizer.use_gradient_accumulation = EMBENG_OFF;
+		ck_assert_int_eq(embeng_model_add_table(m, &c), (int)t);
+	}
+	return m;
+}
+
+START_TEST(rows_are_spread_where_sums_are_exact)
+{
+	const struct place_wish mod = {EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_MOD};
+	const struct place_wish div = {EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_DIV};
+	struct embeng_model *m = mixed_model();
+	struct placement p;
+
+	ck_assert_int_eq(place_model(m, 3, &mod, &p), 0);
+	ck_assert_uint_eq(p.first[1], 3);
+	for (uint32_t h = 0; h < 3; h++) {
+		ck_assert_int_eq(p.parts[h].kind, PLACE_ROWS);
+		ck_assert_uint_eq(p.parts[h].host, h);
+		ck_assert_uint_eq(p.parts[h].columns, 64);
+		ck_assert_int_eq(p.parts[h].rows.first, h);
+		ck_assert_int_eq(p.parts[h].rows.stride, 3);
+		ck_assert_int_eq(p.parts[h].rows.count, h ? 3 : 4);
+	}
+	for (size_t i = p.first[1]; i < p.first[2]; i++)
+		ck_assert_int_ne(p.parts[i].kind, PLACE_ROWS);
+	/* The third host has no row of a table of two. */
+	ck_assert_uint_eq(p.first[3] - p.first[2], 2);
+	ck_assert_uint_eq(p.bytes[0] + p.bytes[1] + p.bytes[2], 20 * 64 * 4);
+	placement_free(&p);
+	ck_assert_int_eq(place_model(m, 3, &div, &p), 0);
+	ck_assert_int_eq(p.parts[1].rows.first, 4);
+	ck_assert_int_eq(p.parts[1].rows.stride, 1);
+	ck_assert_int_eq(p.parts[1].rows.count, 3);
+	placement_free(&p);
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(wishes_are_met)
+{
+	const struct place_wish whole = {EMBENG_EXCHANGE_TABLE, EMBENG_SHARDING_MOD};
+	const struct place_wish cut = {EMBENG_EXCHANGE_COLUMN, EMBENG_SHARDING_MOD};
+	struct embeng_model *m = mixed_model();
+	struct placement p;
+
+	ck_assert_int_eq(place_model(m, 2, &whole, &p), 0);
+	ck_assert_uint_eq(p.part_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_eq(p.parts[i].kind, PLACE_TABLE);
+	placement_free(&p);
+	ck_assert_int_eq(place_model(m, 3, &cut, &p), 0);
+	ck_assert_uint_eq(p.part_count, 9);
+	for (size_t i = 0; i < 9; i++)
+		ck_assert_int_eq(p.parts[i].kind, PLACE_COLUMN);
+	placement_free(&p);
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(a_wish_that_no_table_allows_is_refused)
+{
+	const struct place_wish wish = {EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_MOD};
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_table_config c = table_config("seen");
+	struct placement p;
+
+	c.optimizer = embeng_sgd(0.1f);
+	c.optimizer.scale_by_frequency = 1;
+	ck_assert_int_eq(embeng_model_add_table(m, &c), 0);
+	ASSERT_REFUSED(place_model(m, 2, &wish, &p), EINVAL, "exchange=rows",
+		       "table seen: not allowed: scale_by_frequency needs");
+	embeng_model_free(m);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_table_config c = table_config("vast");
 	struct placement p;
 
-	ASSERT_REFUSED(place_model(NULL, 2, &p), EINVAL, "1 host");
-	ASSERT_REFUSED(place_model(m, 0, &p), EINVAL, "1 host", "not 0");
-	ck_assert_int_eq(place_model(m, 5, &p), 0);
+	ASSERT_REFUSED(place_model(NULL, 2, NULL, &p), EINVAL, "1 host");
+	ASSERT_REFUSED(place_model(m, 0, NULL, &p), EINVAL, "1 host", "not 0");
+	ck_assert_int_eq(place_model(m, 5, NULL, &p), 0);
 	ck_assert_uint_eq(p.part_count, 0);
 	placement_free(&p);
 	c.vocabulary_size = INT64_MAX;
 	c.dim = 4;
 	ck_assert_int_eq(embeng_model_add_table(m, &c), 0);
-	ASSERT_REFUSED(place_model(m, 2, &p), ERANGE, "vast", "64 bits");
+	ASSERT_REFUSED(place_model(m, 2, NULL, &p), ERANGE, "vast", "64 bits");
 	embeng_model_free(m);
 }
 END_TEST
@@ -197,6 +293,9 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, equal_tables_have_a_host_each);
 	tcase_add_test(tcase, a_large_table_is_cut);
 	tcase_add_test(tcase, small_tables_are_spread);
+	tcase_add_test(tcase, rows_are_spread_where_sums_are_exact);
+	tcase_add_test(tcase, wishes_are_met);
+	tcase_add_test(tcase, a_wish_that_no_table_allows_is_refused);
 	tcase_add_test(tcase, refusals);
 }
 
