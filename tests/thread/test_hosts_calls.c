@@ -9,6 +9,9 @@
 
 #define DEADLINE (20 * 1000 * GROUP_MS)
 
+/* Tables are whole or cut, and all are spread by rows. */
+static const char *const devices[] = {RUN_DEVICE, RUN_ROWS};
+
 static struct run make_run(uint32_t steps)
 {
 	return (struct run){.optimizer = embeng_adam(0.01f), .replicas = 4, .steps = steps};
@@ -131,8 +134,9 @@ static void mixed_steps_of_host(struct run_host *h)
 
 START_TEST(updates_and_discards)
 {
-	const struct run kind = make_run(7);
+	struct run kind = make_run(7);
 
+	kind.device = devices[_i];
 	compare_bodies(&kind, mixed_steps, mixed_steps_of_host);
 }
 END_TEST
@@ -185,6 +189,7 @@ START_TEST(thread_for_each_replica)
 {
 	struct run kind = make_run(8);
 
+	kind.device = devices[_i];
 	kind.replicas = 8;
 	compare_bodies(&kind, feed_by_threads, feed_host_by_threads);
 }
@@ -263,12 +268,12 @@ static void train_and_infer_host(struct run_host *h)
 /* With 2 and 4 hosts, so that each makes the same number of calls. */
 START_TEST(inference_sees_updates)
 {
-	const struct run kind = make_run(4);
-	struct run alone = kind;
+	struct run kind = make_run(4), alone = kind;
 	struct run_host hosts[RUN_HOSTS_MOST];
 	struct embeng_model *model = run_model(&kind);
 	struct embeng *e;
 
+	kind.device = devices[_i];
 	run_make_rows(&alone);
 	ck_assert_int_eq(embeng_open("soft:cores=1", model, &e, NULL), 0);
 	train_and_infer(&alone, e);
@@ -438,9 +443,9 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, updates_and_discards);
-	tcase_add_test(tcase, thread_for_each_replica);
-	tcase_add_test(tcase, inference_sees_updates);
+	tcase_add_loop_test(tcase, updates_and_discards, 0, 2);
+	tcase_add_loop_test(tcase, thread_for_each_replica, 0, 2);
+	tcase_add_loop_test(tcase, inference_sees_updates, 0, 2);
 	tcase_add_test(tcase, memory_and_counts);
 	tcase_add_loop_test(tcase, refused_calls, 0, 2);
 	tcase_add_test(tcase, foreign_replicas);

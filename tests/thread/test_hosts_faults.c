@@ -26,6 +26,10 @@ static struct run make_run(void)
 	return run;
 }
 
+/* Tables are whole or cut, and all are spread by rows. */
+static const char *const devices[] = {RUN_DEVICE, RUN_ROWS};
+#define FAULTS 24 /* messages that a host fails at */
+
 /* -- refusals -- */
 
 /* Enqueues the step with an id outside its table, which all hosts refuse. */
@@ -80,10 +84,11 @@ static void train_with_refusal(struct run_host *h)
 /* With 2 hosts there are two replicas on each, with 4 one. */
 START_TEST(refused_alike)
 {
-	const uint32_t count = (uint32_t)_i;
+	const uint32_t count = 2 + (uint32_t)_i % 3;
 	struct run_host hosts[RUN_HOSTS_MOST];
 	struct run alone = make_run(), group = make_run();
 
+	group.device = devices[_i / 3];
 	run_alone(&alone);
 	run_hosts(&group, count, train_with_refusal, NULL, 0, DEADLINE, hosts);
 	for (uint32_t i = 0; i < count; i++) {
@@ -148,7 +153,7 @@ static void check_agreement(const struct run_host *hosts, uint32_t count, uint32
 /* A host that stops or dies at any of its messages from the first step on. */
 START_TEST(host_fails_at_any_message)
 {
-	const uint32_t messages = (uint32_t)_i, ranks = 4;
+	const uint32_t messages = (uint32_t)_i % FAULTS, ranks = 4;
 	const bool dies = messages % 2;
 	const struct thread_fault fault = {.kind = dies ? THREAD_DIE : THREAD_STOP,
 					   .rank = CULPRIT,
@@ -157,6 +162,7 @@ START_TEST(host_fails_at_any_message)
 	struct run group = make_run();
 	const uint64_t began = now_ns();
 
+	group.device = devices[_i / FAULTS];
 	run_hosts(&group, ranks, train_until_failure, &fault, 1, GROUP_DEADLINE, hosts);
 	ck_assert_uint_lt(now_ns() - began, GROUP_DEADLINE + 2 * GROUP_SLACK);
 	check_agreement(hosts, ranks, CULPRIT, dies ? -EHOSTDOWN : -ETIME, "host 1 (thread1)");
@@ -330,8 +336,8 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, refused_alike, 2, 5);
-	tcase_add_loop_test(tcase, host_fails_at_any_message, 0, 24);
+	tcase_add_loop_test(tcase, refused_alike, 0, 6);
+	tcase_add_loop_test(tcase, host_fails_at_any_message, 0, 2 * FAULTS);
 	tcase_add_test(tcase, host_leaves_early);
 	tcase_add_test(tcase, late_program_is_named);
 	tcase_add_test(tcase, other_rates_are_named);

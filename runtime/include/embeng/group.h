@@ -255,7 +255,8 @@ struct embeng_model;
 
 /**
  * embeng_open_group() - open a model whose tables are spread over the hosts of a group
- * @device: this host's device, as for embeng_open(), without the prefix of a group
+ * @device: this host's device, as for embeng_open(), without the prefix of a group. Its options may have
+ *	exchange=table, columns or rows, for all tables that allow it, and for rows sharding=mod or div
  * @model: the whole model, the same on all hosts. Copied
  * @group: joined by all hosts. It stays the program's, which makes no exchange of its own in it before the
  *	handle is closed, and closes it afterwards
@@ -264,7 +265,8 @@ struct embeng_model;
  *
  * embeng_open() does the same with "mpi:" before the device's name, and opens and closes the group itself.
  * Each host makes the same calls. Host h of H has the replicas from h * R / H on, as embeng_info()
- * tells, feeds these alone, and may have none. Tables, and columns of large ones, are dealt to the hosts.
+ * tells, feeds these alone, and may have none. Tables, and columns of large ones, are dealt to the hosts,
+ * or rows are spread over all.
  * All numbers are those of one process with R replicas, to the bit.
  *
  * In a step, embeng_enqueue() of the last replica of a host waits until the batches of all hosts are

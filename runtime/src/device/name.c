@@ -217,43 +217,89 @@ static int parse_text(const char *text, const char *from, struct name *out)
 	return fail(-ENODEV, "%s: \"%s\" is not known; " NAMES_THERE_ARE, from, text);
 }
 
-/* Takes "deadline=30" out of the options, whatever kind of device they are for. */
-static int take_deadline(char *text, const char *from, struct name *out)
+static int parse_deadline(const char *value, const char *from, struct name *out)
 {
-	static const char option[] = "deadline=";
-	char *at = strstr(text, option), *value, *end;
 	uint64_t seconds;
 
-	while (at && at != text && !strchr(":,", at[-1]))
-		at = strstr(at + 1, option);
-	if (!at)
-		return 0;
-	value = at + strlen(option);
-	end = value + strcspn(value, ",");
-	if (number_read(value, (size_t)(end - value), 10, &seconds) || !seconds ||
-	    seconds > DEADLINE_MOST)
+	if (!parse_number(value, false, &seconds) || !seconds || seconds > DEADLINE_MOST)
 		return fail(-EINVAL,
-			    "%s: deadline=%.*s must be whole seconds, 1 to %d, that an exchange "
+			    "%s: deadline=%s must be whole seconds, 1 to %d, that an exchange "
 			    "between the hosts may take",
-			    from, (int)(end - value), value, DEADLINE_MOST);
+			    from, value, DEADLINE_MOST);
 	out->deadline = (uint32_t)seconds;
-	/* The separator before it goes too, unless options follow that need it. */
-	if (*end)
-		memmove(at, end + 1, strlen(end + 1) + 1);
-	else
-		at[at == text ? 0 : -1] = 0;
 	return 0;
 }
 
-/* @text: behind the prefix of a group */
-static int parse_grouped(const char *text, const char *from, struct name *out)
+static int parse_group_exchange(const char *value, const char *from, struct name *out)
+{
+	static const char *const names[] = {[EMBENG_EXCHANGE_TABLE] = "table",
+					    [EMBENG_EXCHANGE_COLUMN] = "columns",
+					    [EMBENG_EXCHANGE_ROWS] = "rows"};
+
+	for (size_t i = 1; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(value, names[i]))
+			continue;
+		out->exchange = (enum embeng_exchange_kind)i;
+		return 0;
+	}
+	return fail(-EINVAL, "%s: exchange=%s must be table, columns or rows", from, value);
+}
+
+static int parse_group_sharding(const char *value, const char *from, struct name *out)
+{
+	if (strcmp(value, "mod") && strcmp(value, "div"))
+		return fail(-EINVAL, "%s: sharding=%s must be mod or div", from, value);
+	out->sharding = *value == 'm' ? EMBENG_SHARDING_MOD : EMBENG_SHARDING_DIV;
+	return 0;
+}
+
+/* Options of a group, which stand among those of any kind of device. */
+static const struct option group_options[] = {{"deadline", parse_deadline},
+					      {"exchange", parse_group_exchange},
+					      {"sharding", parse_group_sharding},
+					      {0}};
+/* Those that a group which the program has opened may have, too. */
+static const struct option *const place_options = &group_options[1];
+
+/* Takes one option out of @text, with a separator. */
+static int take_option(char *text, const char *from, const struct option *option, struct name *out)
+{
+	const size_t length = strlen(option->name);
+	char *at = strstr(text, option->name), *value, *end;
+	char last;
+	int ret;
+
+	while (at && (at[length] != '=' || (at != text && !strchr(":,", at[-1]))))
+		at = strstr(at + 1, option->name);
+	if (!at)
+		return 0;
+	value = at + length + 1;
+	end = value + strcspn(value, ",");
+	last = *end;
+	*end = 0;
+	ret = option->parse(value, from, out);
+	*end = last;
+	/* The separator before it goes too, unless options follow that need it. */
+	if (last)
+		memmove(at, end + 1, strlen(end + 1) + 1);
+	else
+		at[at == text ? 0 : -1] = 0;
+	return ret;
+}
+
+/* @text: behind the prefix of a group, or without one, for a group that the program has */
+static int parse_grouped(const char *text, const char *from, const struct option *options,
+			 struct name *out)
 {
 	char *copy = strdup(text);
-	int ret;
+	int ret = 0;
 
 	if (!copy)
 		return fail(-ENOMEM, "%s: there is no memory for the name of a device", from);
-	ret = take_deadline(copy, from, out);
+	for (; !ret && options->name; options++)
+		ret = take_option(copy, from, options, out);
+	if (!ret && out->sharding != EMBENG_SHARDING_MOD && out->exchange != EMBENG_EXCHANGE_ROWS)
+		ret = fail(-EINVAL, "%s: sharding=div is for exchange=rows", from);
 	ret = ret ? ret : parse_text(copy, from, out);
 	free(copy);
 	return ret;
@@ -268,9 +314,10 @@ static int parse_any(const char *text, const char *from, struct name *out)
 		if (length != strlen(groups[i]) || strncmp(text, groups[i], length))
 			continue;
 		strcpy(out->group, groups[i]);
-		return parse_grouped(text + length + (text[length] == ':'), from, out);
+		return parse_grouped(text + length + (text[length] == ':'), from, group_options,
+				     out);
 	}
-	return parse_text(text, from, out);
+	return text ? parse_grouped(text, from, place_options, out) : 0;
 }
 
 static const char *read_environment(const char *name)
@@ -297,7 +344,8 @@ int name_take_prefetch(struct name *name)
 
 static int parse_name(const char *text, struct name *out)
 {
-	*out = (struct name){.kind = NAME_ANY, .fetch_source = "device name"};
+	*out = (struct name){
+		.kind = NAME_ANY, .fetch_source = "device name", .sharding = EMBENG_SHARDING_MOD};
 	return text ? parse_any(text, "device name", out)
 		    : parse_any(read_environment("EMBENG_DEVICE"), "EMBENG_DEVICE", out);
 }

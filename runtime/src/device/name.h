@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "embeng/hosts.h"
+
 struct embeng_open_options;
 
 enum name_kind {
@@ -37,6 +39,8 @@ struct name {
 	enum name_path path;
 	char group[16];	   /* "mpi", "openmpi" or "mpich": a handle over all hosts; "": this one */
 	uint32_t deadline; /* seconds that the group's exchanges may take; 0: its default */
+	enum embeng_exchange_kind exchange; /* wanted for the tables of a group; 0: not given */
+	enum embeng_sharding sharding;	    /* distribution of rows; MOD if not given */
 };
 
 /*

@@ -35,9 +35,8 @@ static uint64_t bytes_of_answer(const struct hosts *h, const struct embeng_activ
 {
 	uint64_t bytes = sizeof(struct segment_head);
 
-	for (size_t f = 0; f < h->e->model->feature_count; f++)
-		if (h->features[f] >= 0)
-			bytes += segment_pad(4 * floats_of_view(&view->features[h->features[f]]));
+	for (size_t f = 0; f < h->served; f++)
+		bytes += segment_pad(4 * floats_of_view(&view->features[f]));
 	return bytes;
 }
 
@@ -47,19 +46,8 @@ static char *put_answer(const struct hosts *h, const struct embeng_activations *
 
 	memcpy(to, &head, sizeof(head));
 	to += sizeof(head);
-	for (size_t f = 0; f < h->e->model->feature_count; f++) {
-		const struct embeng_view *v;
-		uint64_t bytes;
-
-		if (h->features[f] < 0)
-			continue;
-		v = &view->features[h->features[f]];
-		bytes = 4 * floats_of_view(v);
-		if (bytes)
-			memcpy(to, v->data, bytes);
-		memset(to + bytes, 0, segment_pad(bytes) - bytes);
-		to += segment_pad(bytes);
-	}
+	for (size_t f = 0; f < h->served; f++)
+		put_padded(&to, view->features[f].data, 4 * floats_of_view(&view->features[f]));
 	return to;
 }
 
@@ -94,8 +82,9 @@ int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,
 	return 0;
 }
 
-int answers_place(const struct hosts *h, const struct place_part *part, struct reading *segment,
-		  float *to, uint64_t elements)
+/* One feature's floats from a host to their place among the activations. Return: 0, -EBADMSG. */
+static int place_floats(const struct hosts *h, const struct place_part *part,
+			struct reading *segment, float *to, uint64_t elements)
 {
 	const uint64_t dim = (uint64_t)h->e->model->tables[part->table].dim;
 	const uint64_t rows = elements / dim;
@@ -114,8 +103,8 @@ int answers_place(const struct hosts *h, const struct place_part *part, struct r
 	return 0;
 }
 
-static int take_segment(const struct hosts *h, const struct slot *slot, uint32_t host,
-			struct reading *segment)
+int answers_take_segment(const struct hosts *h, const struct slot *slot, uint32_t host,
+			 struct reading *segment)
 {
 	int ret = 0;
 
@@ -123,11 +112,11 @@ static int take_segment(const struct hosts *h, const struct slot *slot, uint32_t
 		const struct place_part *part = feature_part(h, f, host);
 
 		if (part)
-			ret = answers_place(h, part, segment,
-					    (float *)(void *)(slot->activations.data + slot->at[f]),
-					    slot->elements[f]);
+			ret = place_floats(h, part, segment,
+					   (float *)(void *)(slot->activations.data + slot->at[f]),
+					   slot->elements[f]);
 	}
-	return ret;
+	return ret ? ret : list_rows_take(h, slot->cargo, host, segment);
 }
 
 static int take_answers_of(struct hosts *h, uint64_t step, uint32_t host, struct reading message)
@@ -145,8 +134,25 @@ static int take_answers_of(struct hosts *h, uint64_t step, uint32_t host, struct
 		pthread_mutex_lock(&h->e->lock);
 		slot = steps_slot(h, head->replica - first, step);
 		pthread_mutex_unlock(&h->e->lock);
-		ret = slot ? take_segment(h, slot, host, &segment)
+		ret = slot ? answers_take_segment(h, slot, host, &segment)
 			   : segment_bad(h, host, "activations");
+	}
+	return ret;
+}
+
+/* All rows have come. */
+static int pool_replicas(struct hosts *h, uint64_t step)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && h->list_count && i < h->e->local_replicas; i++) {
+		const struct slot *slot;
+
+		pthread_mutex_lock(&h->e->lock);
+		slot = steps_slot(h, i, step);
+		pthread_mutex_unlock(&h->e->lock);
+		if (!slot->ids_only)
+			ret = list_rows_pool(h, slot);
 	}
 	return ret;
 }
@@ -158,5 +164,5 @@ int answers_take(struct hosts *h, uint64_t step, const struct embeng_bytes *rece
 	for (uint32_t host = 0; !ret && host < h->hosts; host++)
 		ret = take_answers_of(h, step, host,
 				      (struct reading){received[host].data, received[host].bytes});
-	return ret;
+	return ret ? ret : pool_replicas(h, step);
 }

@@ -40,7 +40,7 @@ static uint64_t bytes_of_parcel(const struct hosts *h, const struct slot *slot, 
 		if (session_gradient(h->e, g, f))
 			bytes += segment_pad(4 * floats_for(h, slot, f, part));
 	}
-	return bytes;
+	return bytes + list_sums_bytes(h, slot->cargo, host);
 }
 
 static char *put_head(const struct hosts *h, const struct slot *slot, uint64_t bytes,
@@ -104,6 +104,7 @@ int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradi
 
 	slot->sums = g->sums;
 	ret = g->sums ? check_given_sums(h, slot) : 0;
+	ret = ret ? ret : list_rows_sum(h, slot, g);
 	for (uint32_t host = 0; host < h->hosts; host++) {
 		cargo->gradients_for[host].bytes = bytes_of_parcel(h, slot, host, g);
 		all += cargo->gradients_for[host].bytes;
@@ -121,6 +122,7 @@ int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradi
 				ret = put_gradient(h, slot, f, part, session_gradient(h->e, g, f),
 						   &to);
 		}
+		to = list_sums_put(h, cargo, host, to);
 	}
 	return ret;
 }
@@ -238,6 +240,14 @@ static int find_gradients(const struct hosts *h, uint32_t host, struct reading *
 		if (!given || (*given && !features[count]))
 			return segment_bad(h, host, "gradients");
 		count++;
+	}
+	for (size_t i = 0; i < h->list_count; i++) {
+		if (h->lists[i].served < 0)
+			continue;
+		features[count] = h->lists[i].trains ? read_next(segment, 4 * elements[count])
+						     : &none;
+		if (!features[count++])
+			return segment_bad(h, host, "sums of gradients");
 	}
 	while (count < h->owner->model->feature_count)
 		features[count++] = &none;

@@ -12,8 +12,8 @@
  *
  * Numbers
  * -------
- * Rows have the same number everywhere: a table is cut by columns and never by rows. A (global table,
- * column c) is on the host of that part of place.parts[place.first[table]...] with first_column <= c <
+ * A table is whole on one host, cut by columns, or spread by rows: enum place_kind. Rows of the first two have the
+ * same number everywhere. A (global table, column c) is on the host of that part of place.parts[place.first[table]...] with first_column <= c <
  * first_column + columns; there it is column c - first_column. @tables gives the number that the table has
  * in the owner handle of this host, or -1. So to read rows of a table here:
  *
@@ -23,7 +23,7 @@
  *		embeng_rows_read(h->owner, h->tables[table], slot, ids, count, data);
  *
  * where data is [count][part->columns]. A slot has the width of its part too; a table with a slot of one
- * number a row is never cut. The owner handle has one table more, at the end, if nothing of its part can
+ * number a row is never cut. hosts_locate() tells where a row is of a table that is spread. The owner handle has one table more, at the end, if nothing of its part can
  * train.
  *
  * Steps
@@ -56,6 +56,7 @@
 #include <pthread.h>
 
 #include "embeng/group.h"
+#include "embeng/spread.h"
 #include "place.h"
 #include "session/session.h"
 #include "session/wait.h"
@@ -87,6 +88,10 @@ struct hosts_memory {
  * @outcome: 1: the step was taken; a negative errno: it was refused
  * @answered: the activations are there
  * @discarded: no gradients come
+ * @lists: [row lists]: the rows that its batch reads
+ * @readers: [row features]: its inputs, where @copies has their offsets, weights and places
+ * @counts: [row lists][hosts]: rows of each host, where @lists points to
+ * @rows: the rows of the lists; @sums: their sums of gradients
  */
 struct cargo {
 	struct hosts_memory ids, gradients;
@@ -95,6 +100,23 @@ struct cargo {
 	pthread_t feeder;
 	bool inside, answered, discarded;
 	int outcome;
+	struct embeng_spread_table *lists;
+	struct embeng_spread_feature *readers;
+	size_t *counts;
+	struct hosts_memory copies, rows, sums;
+};
+
+/**
+ * struct row_list - a table that is spread by rows, and looked up
+ * @table: index in the model
+ * @served: feature of the owner handle that gathers the rows of this host, or -1: it has none
+ * @width: bytes of a row's place in messages
+ * @trains: an optimizer changes the table
+ */
+struct row_list {
+	int table, served;
+	uint32_t width;
+	bool trains;
 };
 
 /**
@@ -116,9 +138,15 @@ struct hosts {
 	struct embeng *owner;
 	struct embeng_group *group;
 	uint32_t rank, hosts;
+	struct place_wish wish;
 	struct placement place;
-	int *tables;			    /* [tables]: number in the owner handle, or -1 */
-	int *features;			    /* [features]: likewise */
+	int *tables;		/* [tables]: number in the owner handle, or -1 */
+	int *features;		/* [features]: likewise; -1 also for those of row lists */
+	struct row_list *lists; /* [list_count]: those that train come first */
+	size_t list_count;
+	int *readers; /* [reader_count]: features that read lists, in the order of lists */
+	size_t reader_count, trained_lists, trained_readers;
+	size_t served;			    /* features of the owner handle that others ask for */
 	struct embeng_batch **batches;	    /* [replicas]: of the owner handle, the ids thread's */
 	bool **ids_only;		    /* [depth][replicas]: no activations are wanted */
 	struct slot **slots[HOSTS_THREADS]; /* [local replicas]: each a thread's */
@@ -160,6 +188,11 @@ uint32_t hosts_home(const struct hosts *h, uint32_t replica);
 uint32_t hosts_first_replica(const struct hosts *h, uint32_t host);
 /* The part of a table that a host has, or NULL. */
 const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t host);
+/*
+ * The host of a row of a table that is not cut by columns, and the row's number in that host's owner handle.
+ * Return: 0, -ERANGE.
+ */
+int hosts_locate(const struct hosts *h, int table, int64_t row, uint32_t *host, int64_t *local);
 
 /**
  * hosts_enter() - begin a collective call

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ids on their way from a batch to the owners of their tables. They are checked here, at the host that asks,
- * so that an owner never refuses what another host's program did. The copy is checked, and not the program's
- * arrays, which may change meanwhile.
+ * Ids on their way from a batch to the owners of their tables. They are checked at the host that asks
+ * (ids_check.c), so that an owner never refuses what another host's program did. The copy is checked, and not
+ * the program's arrays, which may change meanwhile.
  *
  * Packing needs no lock: batch and slot are the caller's. Serving is the ids thread's.
  */
 #include <string.h>
 
-#include "../../../engine/kernels/kernels.h"
-#include "../../../engine/memory/offsets.h"
-#include "base/bits.h"
 #include "batch/input.h"
-#include "host/port.h"
 #include "segment.h"
 
 static uint64_t bytes_of_offsets(const struct input *in)
 {
 	return in->form == INPUT_CSR ? segment_pad(8 * ((uint64_t)in->samples + 1)) : 0;
-}
-
-static uint64_t width_of_ids(const struct input *in)
-{
-	return in->type == EMBENG_I32 ? 4 : 8;
 }
 
 static uint64_t bytes_of_input(const struct input *in)
@@ -31,92 +22,6 @@ static uint64_t bytes_of_input(const struct input *in)
 
 	return sizeof(struct segment_input) + bytes_of_offsets(in) +
 	       segment_pad(width_of_ids(in) * in->id_count) + weights;
-}
-
-/* The number of an id that is outside, or @count. */
-static uint64_t find_outside(const char *ids, uint64_t width, uint64_t count, uint64_t rows)
-{
-	const int32_t *narrow = (const void *)ids;
-	const int64_t *wide = (const void *)ids;
-	bool outside = false;
-	uint64_t i = 0;
-
-	for (uint64_t k = 0; width == 4 && k < count; k++)
-		outside |= (uint64_t)narrow[k] >= rows;
-	for (uint64_t k = 0; width == 8 && k < count; k++)
-		outside |= (uint64_t)wide[k] >= rows;
-	if (!outside)
-		return count;
-	while ((width == 4 ? (uint64_t)narrow[i] : (uint64_t)wide[i]) < rows)
-		i++;
-	return i;
-}
-
-static uint64_t find_bad_weight(const struct embeng *e, const char *weights, uint64_t count)
-{
-	struct port_fpu fpu;
-	uint64_t at;
-
-	port_fpu_begin(&fpu);
-	at = kernel_finite_until(e->kernels, (const float *)(const void *)weights, count);
-	port_fpu_end(&fpu);
-	return at;
-}
-
-/* The copy of an input: its offsets, ids and weights. */
-struct input_copy {
-	char *offsets, *ids, *weights;
-};
-
-static int check_copy(const struct embeng *e, const struct embeng_batch *b, size_t f,
-		      const struct input_copy *copy)
-{
-	const struct feature *feature = &e->model->features[f];
-	const struct table *t = &e->model->tables[feature->table];
-	const struct input *in = &b->inputs[f];
-	struct embeng_cqe fault = {.feature = (uint32_t)f};
-	uint64_t at = in->id_count;
-
-	if (in->form == INPUT_CSR) {
-		const int64_t *offsets = (const void *)copy->offsets;
-
-		if (offsets[0] || (uint64_t)offsets[in->samples] != in->id_count ||
-		    !offsets_ascend(offsets, in->samples))
-			return fail(-EINVAL,
-				    "feature %s: its row splits were changed after they were given",
-				    feature->name);
-	}
-	if (t->policy == EMBENG_POLICY_ERROR)
-		at = find_outside(copy->ids, width_of_ids(in), in->id_count, (uint64_t)t->rows);
-	if (at < in->id_count) {
-		fault.status = EMBENG_STATUS_ID;
-		fault.value = width_of_ids(in) == 4
-				      ? (uint64_t)((const int32_t *)(const void *)copy->ids)[at]
-				      : (uint64_t)((const int64_t *)(const void *)copy->ids)[at];
-		fault.element = at;
-		return lookup_error(e, b, &fault);
-	}
-	if (!in->weights || !model_checks_weights_of(e->model, feature))
-		return 0;
-	at = find_bad_weight(e, copy->weights, in->id_count);
-	if (at == in->id_count)
-		return 0;
-	fault.status = EMBENG_STATUS_WEIGHT;
-	fault.value = ((const uint32_t *)(const void *)copy->weights)[at];
-	fault.element = at;
-	return lookup_error(e, b, &fault);
-}
-
-/* Copies @bytes to *@to, which moves behind them. Return: where they are. */
-static char *put_padded(char **to, const void *from, uint64_t bytes)
-{
-	char *at = *to;
-
-	if (bytes)
-		memcpy(at, from, bytes);
-	memset(at + bytes, 0, segment_pad(bytes) - bytes);
-	*to = at + segment_pad(bytes);
-	return at;
 }
 
 static int put_input(const struct embeng *e, const struct embeng_batch *b, size_t f, char **to)
@@ -137,26 +42,31 @@ static int put_input(const struct embeng *e, const struct embeng_batch *b, size_
 					     : NULL;
 	copy.ids = put_padded(to, in->ids, width_of_ids(in) * in->id_count);
 	copy.weights = put_padded(to, in->weights, in->weights ? 4 * (uint64_t)in->id_count : 0);
-	return check_copy(e, b, f, &copy);
+	return ids_check(e, b, f, &copy);
 }
 
-/* The parts of a feature's table, whose owners all get its ids, are [@first, @last) of the placement. */
+/* The parts of a feature's table whose owners all get its ids, up to @last; none where rows are asked for. */
 static const struct place_part *parts_of_feature(const struct hosts *h, size_t f,
 						 const struct place_part **last)
 {
 	const int t = h->e->model->features[f].table;
 
-	*last = &h->place.parts[h->place.first[t + 1]];
-	return &h->place.parts[h->place.first[t]];
+	const struct place_part *first = &h->place.parts[h->place.first[t]];
+
+	*last = first->kind == PLACE_ROWS ? first : &h->place.parts[h->place.first[t + 1]];
+	return first;
 }
 
 static uint64_t measure_parcels(const struct hosts *h, const struct embeng_batch *b,
-				struct embeng_bytes *parcels)
+				const struct cargo *cargo)
 {
-	uint64_t all = h->hosts * sizeof(struct segment_head);
+	struct embeng_bytes *parcels = cargo->ids_for;
+	uint64_t all = 0;
 
-	for (uint32_t host = 0; host < h->hosts; host++)
-		parcels[host].bytes = sizeof(struct segment_head);
+	for (uint32_t host = 0; host < h->hosts; host++) {
+		parcels[host].bytes = sizeof(struct segment_head) + lists_bytes(h, cargo, host);
+		all += parcels[host].bytes;
+	}
 	for (size_t f = 0; f < b->count; f++) {
 		const uint64_t bytes = bytes_of_input(&b->inputs[f]);
 		const struct place_part *last, *part = parts_of_feature(h, f, &last);
@@ -203,8 +113,9 @@ int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_b
 int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch *b)
 {
 	struct cargo *cargo = slot->cargo;
-	int ret = memory_need(&cargo->ids, measure_parcels(h, b, cargo->ids_for));
+	int ret = lists_make(h, slot, b);
 
+	ret = ret ? ret : memory_need(&cargo->ids, measure_parcels(h, b, cargo));
 	if (ret)
 		return ret;
 	begin_parcels(h, slot);
@@ -214,6 +125,8 @@ int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch
 		for (; !ret && part < last; part++)
 			ret = put_input(h->e, b, f, &cargo->at[part->host]);
 	}
+	for (uint32_t host = 0; !ret && host < h->hosts; host++)
+		cargo->at[host] = lists_put(h, cargo, host, cargo->at[host]);
 	return ret;
 }
 
@@ -269,9 +182,9 @@ int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 		if (!read_input(segment, &h->e->model->features[f], &b->inputs[count++]))
 			return segment_bad(h, host, "ids");
 	}
-	while (count < b->count)
-		empty_input(&b->inputs[count++]);
-	return 0;
+	for (size_t f = h->served; f < b->count; f++)
+		empty_input(&b->inputs[f]);
+	return lists_unpack(h, segment, host, b, count);
 }
 
 static bool has_owner_room(struct embeng *owner, void *arg)

@@ -118,19 +118,10 @@ static int place_answer(struct hosts *h, const struct slot *slot, uint32_t host)
 {
 	const struct embeng_bytes *came = &h->received[CHANNEL_CONTROL][host];
 	struct reading message = {came->data, came->bytes}, segment;
-	int ret = 0;
 
 	if (!segment_next(&message, &segment))
 		return segment_bad(h, host, "activations");
-	for (size_t f = 0; !ret && f < h->e->model->feature_count; f++) {
-		const struct place_part *part = feature_part(h, f, host);
-
-		if (part)
-			ret = answers_place(h, part, &segment,
-					    (float *)(void *)(slot->activations.data + slot->at[f]),
-					    slot->elements[f]);
-	}
-	return ret;
+	return answers_take_segment(h, slot, host, &segment);
 }
 
 int infer_slot(struct hosts *h, struct slot *slot, const struct embeng_batch *b)
@@ -144,6 +135,8 @@ int infer_slot(struct hosts *h, struct slot *slot, const struct embeng_batch *b)
 	ret = ret ? ret : answer_hosts(h);
 	for (uint32_t host = 0; !ret && host < h->hosts; host++)
 		ret = place_answer(h, slot, host);
+	if (!ret && h->list_count)
+		ret = list_rows_pool(h, slot);
 	if (!ret && slot->outputs)
 		outputs_copy(h->e, slot, b);
 	hosts_leave(h->e);

@@ -20,7 +20,7 @@
 
 /* Hosts tell each other this before the first step. */
 struct greeting {
-	uint32_t depth;
+	uint32_t depth, exchange, sharding;
 };
 
 static void free_hosts(struct hosts *h)
@@ -36,6 +36,8 @@ static void free_hosts(struct hosts *h)
 	placement_free(&h->place);
 	free(h->tables);
 	free(h->features);
+	free(h->lists);
+	free(h->readers);
 	pthread_cond_destroy(&h->changed);
 	pthread_mutex_destroy(&h->turn);
 	free(h);
@@ -71,6 +73,26 @@ static struct hosts *new_hosts(struct embeng *e, struct embeng_group *group)
 	return h;
 }
 
+/* The owner handle gets sums for tables that are spread, and gradients for the others. */
+static int mark_sums(struct hosts *h)
+{
+	const uint64_t needed = EMBENG_CAP_EXCHANGE | EMBENG_CAP_SUMS;
+
+	if ((h->owner->device->info.features & needed) != needed)
+		return fail(-ENOTSUP,
+			    "%s exchanges no rows between hosts, so tables cannot be spread by "
+			    "rows; its firmware may be an older one",
+			    h->owner->device->info.name);
+	h->owner->takes_sums = calloc(h->owner->model->feature_count + 1,
+				      sizeof(*h->owner->takes_sums));
+	if (!h->owner->takes_sums)
+		return fail(-ENOMEM, "there is no memory for the model");
+	for (size_t i = 0; i < h->trained_lists; i++)
+		if (h->lists[i].served >= 0)
+			h->owner->takes_sums[h->lists[i].served] = true;
+	return 0;
+}
+
 static int open_owner(struct hosts *h, const struct embeng_open_options *options)
 {
 	struct embeng_model *part = NULL;
@@ -81,7 +103,65 @@ static int open_owner(struct hosts *h, const struct embeng_open_options *options
 	if (ret)
 		return ret;
 	h->e->device = h->owner->device;
-	return part_begin(h);
+	ret = h->list_count ? mark_sums(h) : 0;
+	return ret ? ret : part_begin(h);
+}
+
+/* All hosts look at all greetings, and so say the same. */
+static int check_wishes(const struct hosts *h, uint32_t host, const struct greeting *first,
+			const struct greeting *other)
+{
+	if (other->exchange == first->exchange && other->sharding == first->sharding)
+		return 0;
+	return fail(-EPROTO,
+		    "embeng_open_group: host %u (%s) names its device with another exchange= or "
+		    "sharding= than host 0 (%s)",
+		    host, embeng_group_host(h->group, host), embeng_group_host(h->group, 0));
+}
+
+/* Adds the tables that are spread and looked up, those that @trains or the others. */
+static void list_spread_tables(struct hosts *h, bool trains)
+{
+	const struct embeng_model *m = h->e->model;
+
+	for (size_t t = 0; t < m->table_count; t++) {
+		const size_t before = h->reader_count;
+		const uint64_t most = ((uint64_t)m->tables[t].rows - 1) / h->hosts;
+
+		if (h->place.parts[h->place.first[t]].kind != PLACE_ROWS ||
+		    table_has_optimizer(&m->tables[t]) != trains)
+			continue;
+		for (size_t f = 0; f < m->feature_count; f++)
+			if (m->features[f].table == (int)t)
+				h->readers[h->reader_count++] = (int)f;
+		if (h->reader_count > before)
+			h->lists[h->list_count++] = (struct row_list){
+				.table = (int)t,
+				.served = -1,
+				.width = most > INT32_MAX ? 8 : 4,
+				.trains = trains,
+			};
+	}
+}
+
+static int make_row_lists(struct hosts *h)
+{
+	const struct embeng_model *m = h->e->model;
+
+	h->tables = calloc(m->table_count + 1, sizeof(*h->tables));
+	h->features = calloc(m->feature_count + 1, sizeof(*h->features));
+	h->lists = calloc(m->table_count + 1, sizeof(*h->lists));
+	h->readers = calloc(m->feature_count + 1, sizeof(*h->readers));
+	if (!h->tables || !h->features || !h->lists || !h->readers)
+		return fail(-ENOMEM, "there is no memory for the model");
+	list_spread_tables(h, true);
+	h->trained_lists = h->list_count;
+	h->trained_readers = h->reader_count;
+	list_spread_tables(h, false);
+	if (h->reader_count <= EMBENG_EXCHANGE_FEATURES_MAX)
+		return 0;
+	return fail(-ERANGE, "%zu features read tables that are spread by rows; there may be %u",
+		    h->reader_count, EMBENG_EXCHANGE_FEATURES_MAX);
 }
 
 /*
@@ -90,9 +170,12 @@ static int open_owner(struct hosts *h, const struct embeng_open_options *options
  */
 static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
 {
-	struct greeting own = {.depth = ret ? 0 : h->owner->depth};
+	struct greeting own = {.depth = ret ? 0 : h->owner->depth,
+			       .exchange = h->wish.exchange,
+			       .sharding = h->wish.sharding};
 	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
 	struct embeng_bytes *received = h->received[CHANNEL_CONTROL];
+	struct greeting first = {0};
 
 	for (uint32_t i = 0; i < h->hosts; i++)
 		send[i] = (struct embeng_bytes){&own, sizeof(own)};
@@ -105,6 +188,8 @@ static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
 			return fail(-EPROTO, "embeng_open_group: host %u runs another version", i);
 		memcpy(&other, received[i].data, sizeof(other));
 		*depth = other.depth < *depth ? other.depth : *depth;
+		ret = i ? check_wishes(h, i, &first, &other) : 0;
+		first = i ? first : other;
 	}
 	return ret;
 }
@@ -114,12 +199,9 @@ static int build_hosts(struct embeng *e, const struct embeng_open_options *optio
 {
 	struct hosts *h = e->hosts;
 	uint32_t depth;
-	int ret = status ? status : place_model(e->model, h->hosts, NULL, &h->place);
+	int ret = status ? status : place_model(e->model, h->hosts, &h->wish, &h->place);
 
-	h->tables = calloc(e->model->table_count + 1, sizeof(*h->tables));
-	h->features = calloc(e->model->feature_count + 1, sizeof(*h->features));
-	if (!ret && (!h->tables || !h->features))
-		ret = fail(-ENOMEM, "there is no memory for the model");
+	ret = ret ? ret : make_row_lists(h);
 	e->first_replica = hosts_first_replica(h, h->rank);
 	e->local_replicas = hosts_first_replica(h, h->rank + 1) - e->first_replica;
 	ret = ret ? ret : open_owner(h, options);
@@ -171,8 +253,9 @@ static const struct calls hosts_calls = {
 	.close = close_hosts,
 };
 
-static int open_over(const struct embeng_open_options *options, const struct embeng_model *model,
-		     struct embeng_group *group, int status, struct embeng **out)
+static int open_over(const struct embeng_open_options *options, const struct name *name,
+		     const struct embeng_model *model, struct embeng_group *group, int status,
+		     struct embeng **out)
 {
 	struct embeng *e = session_new();
 	int ret;
@@ -186,6 +269,7 @@ static int open_over(const struct embeng_open_options *options, const struct emb
 		session_destroy(e);
 		return fail(-ENOMEM, "there is no memory for a handle over a group");
 	}
+	e->hosts->wish = (struct place_wish){name->exchange, name->sharding};
 	e->replica_count = e->model->engine.replicas;
 	e->model_hash = embeng_model_hash(e->model);
 	embeng_log(e, options->log, options->log_arg, options->log_level);
@@ -197,17 +281,19 @@ static int open_over(const struct embeng_open_options *options, const struct emb
 	return ret;
 }
 
-/* @own: the handle closes the group, also after a failure. @status: as build_hosts() */
-static int open_group(const struct embeng_open_options *options, const struct embeng_model *model,
-		      struct embeng_group *group, bool own, int status, struct embeng **out)
+/* The handle closes a group of the name, also after a failure. @status: as build_hosts() */
+static int open_group(const struct embeng_open_options *options, const struct name *name,
+		      const struct embeng_model *model, struct embeng_group *group, int status,
+		      struct embeng **out)
 {
+	const bool own = name->group[0];
 	struct embeng *e;
 	int ret;
 
 	if (embeng_group_ranks(group) == 1)
 		ret = status ? status : session_open(options, model, &e);
 	else
-		ret = open_over(options, model, group, status, &e);
+		ret = open_over(options, name, model, group, status, &e);
 	if (ret && own)
 		embeng_group_close(group);
 	if (ret)
@@ -228,7 +314,7 @@ static int open_by_prefix(const struct embeng_open_options *options, const struc
 	int ret = embeng_group_transport(name->group, &transport, NULL);
 
 	ret = ret ? ret : embeng_group_open(&transport, &group_options, &group, NULL);
-	return ret ? ret : open_group(options, model, group, true, 0, out);
+	return ret ? ret : open_group(options, name, model, group, 0, out);
 }
 
 int embeng_open_with(const struct embeng_open_options *options, const struct embeng_model *model,
@@ -241,6 +327,9 @@ int embeng_open_with(const struct embeng_open_options *options, const struct emb
 	if (!ret && (!model || !out))
 		ret = fail(-EINVAL, "embeng_open: model and out must be given");
 	ret = ret ? ret : name_of_options(&taken, &name);
+	if (!ret && name.exchange && !name.group[0])
+		ret = fail(-EINVAL, "embeng_open: exchange= is for tables on several hosts; name "
+				    "the device with \"mpi:\" before it");
 	if (!ret)
 		ret = name.group[0] ? open_by_prefix(&taken, &name, model, out)
 				    : session_open(&taken, model, out);
@@ -262,7 +351,7 @@ int embeng_open_group(const char *device, const struct embeng_model *model,
 {
 	const struct embeng_open_options options = EMBENG_INIT(embeng_open_options,
 							       .device = device);
-	struct name name;
+	struct name name = {0};
 	int ret;
 
 	if (!model || !group || !out) {
@@ -276,7 +365,8 @@ int embeng_open_group(const char *device, const struct embeng_model *model,
 			   "embeng_open_group: the group is given, so the device is named without "
 			   "\"%s:\"",
 			   name.group);
-	ret = open_group(&options, model, group, false, ret, out);
+	name.group[0] = 0;
+	ret = open_group(&options, &name, model, group, ret, out);
 	if (ret)
 		give_error(error);
 	return ret;

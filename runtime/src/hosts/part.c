@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes the model of this host's part of a group's model, and gives the rows of table parts the numbers
- * that the columns of the whole table begin with. Opening a group does this once; embeng_rows_fill() fills
+ * that the columns or rows of the whole table begin with. Opening a group does this once; embeng_rows_fill() fills
  * parts by the same function.
  *
  * Tables keep their names, on which the random numbers of their rows depend. The model belongs to the
@@ -16,13 +16,9 @@
 #include "host/port.h"
 #include "model/initializer.h"
 #include "part.h"
+#include "segment.h"
 
 #define FILL_FLOATS (1u << 18) /* this many of whole rows are made at a time */
-
-static bool is_whole(const struct hosts *h, const struct place_part *part)
-{
-	return part->columns == (uint64_t)h->e->model->tables[part->table].dim;
-}
 
 /* A number that a table may begin with, for rows that are written before anybody sees them. */
 static void make_constant(struct embeng_initializer *i)
@@ -37,7 +33,7 @@ static int add_part(const struct hosts *h, const struct place_part *part,
 	struct embeng_slot_start *starts;
 	int ret = embeng_model_get_table(h->e->model, (size_t)part->table, &c);
 
-	if (ret || is_whole(h, part))
+	if (ret || part->kind == PLACE_TABLE)
 		return ret ? ret : embeng_model_add_table(model, &c);
 	starts = calloc(c.slot_start_count + 1, sizeof(*starts));
 	if (!starts)
@@ -48,6 +44,7 @@ static int add_part(const struct hosts *h, const struct place_part *part,
 			make_constant(&starts[s].initializer);
 	}
 	c.dim = part->columns;
+	c.vocabulary_size = part->rows.count;
 	c.slot_starts = starts;
 	make_constant(&c.initializer);
 	ret = embeng_model_add_table(model, &c);
@@ -63,7 +60,7 @@ static int add_features(const struct hosts *h, struct embeng_model *model)
 		struct embeng_feature_config c = EMBENG_INIT(embeng_feature_config);
 
 		h->features[f] = -1;
-		if (h->tables[h->e->model->features[f].table] < 0)
+		if (!feature_part(h, f, h->rank))
 			continue;
 		ret = embeng_model_get_feature(h->e->model, f, &c);
 		/* Each batch has the shape that it has: the host that asks has checked it. */
@@ -71,6 +68,30 @@ static int add_features(const struct hosts *h, struct embeng_model *model)
 		c.table = h->tables[h->e->model->features[f].table];
 		ret = ret ? ret : embeng_model_add_feature(model, &c);
 		h->features[f] = ret;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* A feature for each table that is spread and has rows here, which reads whole rows. */
+static int add_lists(const struct hosts *h, struct embeng_model *model)
+{
+	char name[32];
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < h->list_count; i++) {
+		struct row_list *list = &h->lists[i];
+
+		list->served = -1;
+		if (h->tables[list->table] < 0)
+			continue;
+		ret = -EEXIST;
+		for (unsigned int k = 0; ret == -EEXIST; k++) {
+			snprintf(name, sizeof(name), "rows %zu.%u", i, k);
+			ret = embeng_model_add_feature(
+				model, &EMBENG_INIT(embeng_feature_config, .name = name,
+						    .table = h->tables[list->table]));
+		}
+		list->served = ret;
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -105,7 +126,7 @@ static bool has_trainable(const struct embeng_model *model)
 	return model->feature_count && model_trains(model);
 }
 
-int part_model(const struct hosts *h, struct embeng_model **out)
+int part_model(struct hosts *h, struct embeng_model **out)
 {
 	struct embeng_model *model = embeng_model_new();
 	struct embeng_engine_config engine = h->e->model->engine;
@@ -118,6 +139,8 @@ int part_model(const struct hosts *h, struct embeng_model **out)
 		ret = part ? add_part(h, part, model) : ret;
 	}
 	ret = ret < 0 ? ret : add_features(h, model);
+	ret = ret ? ret : add_lists(h, model);
+	h->served = model ? model->feature_count : 0;
 	if (!ret && !has_trainable(model))
 		ret = add_trainable(model);
 	engine.hosts = 1;
@@ -130,7 +153,7 @@ int part_model(const struct hosts *h, struct embeng_model **out)
 	return ret;
 }
 
-/* Rows [@first, @first + @count) of the whole table are made, and the columns of the part written. */
+/* Rows [@first, @first + @count) of the part are made whole, and its columns written. */
 static int fill_chunk(const struct hosts *h, const struct place_part *part, const char *slot,
 		      struct kernel_fill *fill, size_t first, size_t count)
 {
@@ -144,7 +167,7 @@ static int fill_chunk(const struct hosts *h, const struct place_part *part, cons
 		ret = fail(-ENOMEM, "there is no memory to fill rows");
 	if (!ret) {
 		fill->out = rows;
-		fill->first_row = first;
+		fill->first_row = (uint64_t)(part->rows.first + (int64_t)first * part->rows.stride);
 		port_fpu_begin(&fpu);
 		kernel_fill_rows(fill, 0, count);
 		port_fpu_end(&fpu);
@@ -161,6 +184,15 @@ static int fill_chunk(const struct hosts *h, const struct place_part *part, cons
 	return ret;
 }
 
+/* The number of this part's rows before row @row of the table. */
+static size_t rows_below(const struct place_part *part, int64_t row)
+{
+	const struct embeng_shard_rows *r = &part->rows;
+	const int64_t below = row > r->first ? (row - r->first + r->stride - 1) / r->stride : 0;
+
+	return (size_t)(below < r->count ? below : r->count);
+}
+
 int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_t count,
 	      const struct embeng_initializer *initializer)
 {
@@ -174,7 +206,7 @@ int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_
 
 	if (!part)
 		return 0;
-	if (is_whole(h, part))
+	if (part->kind == PLACE_TABLE)
 		return embeng_rows_fill(h->owner, h->tables[table], name, (int64_t)first, count,
 					initializer);
 	initializer_rows(t, initializer, &rows);
@@ -186,8 +218,11 @@ int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_
 		.a = float_of(rows.a),
 		.b = float_of(rows.b),
 		.stride = (uint64_t)t->dim,
-		.row_step = 1,
+		.row_step = (uint64_t)part->rows.stride,
 	};
+	count = rows_below(part, (int64_t)(first + count));
+	first = rows_below(part, (int64_t)first);
+	count -= first;
 	for (size_t n; !ret && count; first += n, count -= n) {
 		n = count < most ? count : most;
 		ret = fill_chunk(h, part, name, &fill, first, n);
@@ -203,7 +238,7 @@ int part_begin(const struct hosts *h)
 		const struct place_part *part = &h->place.parts[i];
 		const struct table *t = &h->e->model->tables[part->table];
 
-		if (part->host != h->rank || is_whole(h, part))
+		if (part->host != h->rank || part->kind == PLACE_TABLE)
 			continue;
 		if (t->initializer.kind != EMBENG_INIT_CONSTANT)
 			ret = part_fill(h, part->table, 0, 0, (size_t)t->rows, &t->initializer);

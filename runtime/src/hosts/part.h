@@ -8,9 +8,9 @@
 /*
  * part_model() - the model of the owner handle
  *
- * Sets @tables and @features of @h. Return: 0, -ENOMEM, or what a table or feature is refused with.
+ * Sets @tables, @features, @served and where @lists are served of @h. Return: 0, -ENOMEM, or what a table or feature is refused with.
  */
-int part_model(const struct hosts *h, struct embeng_model **out);
+int part_model(struct hosts *h, struct embeng_model **out);
 
 /* Gives the parts of this host that are no whole tables the rows that they begin with. */
 int part_begin(const struct hosts *h);

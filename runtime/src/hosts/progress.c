@@ -15,6 +15,19 @@ const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t h
 	return NULL;
 }
 
+int hosts_locate(const struct hosts *h, int table, int64_t row, uint32_t *host, int64_t *local)
+{
+	const struct place_part *part = &h->place.parts[h->place.first[table]];
+	const struct embeng_shard shard = EMBENG_INIT(embeng_shard, .sharding = h->place.sharding,
+						      .hosts = h->hosts);
+
+	if (part->kind == PLACE_ROWS)
+		return embeng_shard_find(&shard, h->e->model->tables[table].rows, row, host, local);
+	*host = part->host;
+	*local = row;
+	return row >= 0 && row < part->rows.count ? 0 : -ERANGE;
+}
+
 /* Blocks, so that replicas that are neighbours are on one host. */
 uint32_t hosts_first_replica(const struct hosts *h, uint32_t host)
 {

@@ -34,6 +34,17 @@ int segment_bad(const struct hosts *h, uint32_t host, const char *what)
 		    host, embeng_group_host(h->group, host), what);
 }
 
+char *put_padded(char **to, const void *from, uint64_t bytes)
+{
+	char *at = *to;
+
+	if (bytes)
+		memcpy(at, from, bytes);
+	memset(at + bytes, 0, segment_pad(bytes) - bytes);
+	*to = at + segment_pad(bytes);
+	return at;
+}
+
 int memory_need(struct hosts_memory *memory, uint64_t bytes)
 {
 	char *grown;

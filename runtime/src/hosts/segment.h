@@ -66,12 +66,31 @@ int segment_bad(const struct hosts *h, uint32_t host, const char *what);
 /* Room for @bytes; what was there may be lost. Return: 0, -ENOMEM. */
 int memory_need(struct hosts_memory *memory, uint64_t bytes);
 
-/* The part of a feature's table that a host has, or NULL: it does not look the feature up. */
+/* The part of a feature's table that a host looks up in, or NULL: it does not look the feature up. */
 static inline const struct place_part *feature_part(const struct hosts *h, size_t feature,
 						    uint32_t host)
 {
-	return hosts_part(h, h->e->model->features[feature].table, host);
+	const struct place_part *part = hosts_part(h, h->e->model->features[feature].table, host);
+
+	return part && part->kind != PLACE_ROWS ? part : NULL;
 }
+
+/* The copy of an input: its offsets, ids and weights. */
+struct input_copy {
+	const char *offsets, *ids, *weights;
+};
+
+static inline uint64_t width_of_ids(const struct input *in)
+{
+	return in->type == EMBENG_I32 ? 4 : 8;
+}
+
+/* ids_check.c: the refusals of a batch that depend on what its copy says. */
+int ids_check(const struct embeng *e, const struct embeng_batch *b, size_t f,
+	      const struct input_copy *copy);
+
+/* Copies @bytes to *@to, which moves behind them. Return: where they are. */
+char *put_padded(char **to, const void *from, uint64_t bytes);
 
 /* ids.c: whether a batch can be looked up, but for its ids. Sets @resolved of its slot. */
 int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_batch *b);
@@ -86,13 +105,36 @@ int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *receive
 int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 	       struct embeng_batch *b);
 
+/*
+ * lists.c: the lists of rows that a batch reads, for tables that are spread by rows. Lists are made before
+ * a parcel is measured, and stand in it behind the inputs of features. Return: as ids_pack().
+ */
+int lists_make(struct hosts *h, const struct slot *slot, const struct embeng_batch *b);
+uint64_t lists_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host);
+char *lists_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to);
+/* The owner's side: inputs of @b, from its feature @next on. Return: 0, -EBADMSG. */
+int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
+		 struct embeng_batch *b, size_t next);
+int lists_new(const struct hosts *h, struct cargo *cargo);
+void lists_free(struct cargo *cargo);
+
+/* list_rows.c: keeps the rows that came from a host. Return: 0, -EBADMSG. */
+int list_rows_take(const struct hosts *h, struct cargo *cargo, uint32_t host,
+		   struct reading *segment);
+/* Makes activations of a slot, whose features stand at @at, once all rows have come. */
+int list_rows_pool(struct hosts *h, const struct slot *slot);
+/* Makes the sums of @g, which stand in a parcel behind the gradients of features. */
+int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_gradients *g);
+uint64_t list_sums_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host);
+char *list_sums_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to);
+
 /* answers.c: dequeues from the owner handle, for each host; copies what came to slots of this host. */
 int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,
 		 struct embeng_bytes *send);
 int answers_take(struct hosts *h, uint64_t step, const struct embeng_bytes *received);
-/* One feature's floats from a host to their place among the activations. Return: 0, -EBADMSG. */
-int answers_place(const struct hosts *h, const struct place_part *part, struct reading *segment,
-		  float *to, uint64_t elements);
+/* One segment to a slot: features to their places, rows to the lists. Return: 0, -EBADMSG. */
+int answers_take_segment(const struct hosts *h, const struct slot *slot, uint32_t host,
+			 struct reading *segment);
 
 /* gradients.c: packs and checks one replica's gradients for all hosts, or that none come. */
 int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradients *g);

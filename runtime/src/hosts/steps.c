@@ -76,7 +76,9 @@ static int make_parcels(const struct hosts *h, struct cargo *cargo)
 	cargo->ids_for = calloc(h->hosts, sizeof(*cargo->ids_for));
 	cargo->gradients_for = calloc(h->hosts, sizeof(*cargo->gradients_for));
 	cargo->at = calloc(h->hosts, sizeof(*cargo->at));
-	return cargo->ids_for && cargo->gradients_for && cargo->at ? 0 : -ENOMEM;
+	if (!cargo->ids_for || !cargo->gradients_for || !cargo->at)
+		return -ENOMEM;
+	return lists_new(h, cargo);
 }
 
 static int make_cargo(struct hosts *h)
@@ -217,6 +219,7 @@ static void free_parcels(struct cargo *cargo)
 	free(cargo->ids_for);
 	free(cargo->gradients_for);
 	free(cargo->at);
+	lists_free(cargo);
 }
 
 static void free_cargo(struct hosts *h)

@@ -13,6 +13,8 @@
 #undef fail /* hosts.h defines one, and so does Check */
 #include "hosts/hosts.h"
 
+#define RUN_DEVICE "soft:cores=1"
+#define RUN_ROWS RUN_DEVICE ",exchange=rows"
 #define RUN_HOSTS_MOST 8
 #define RUN_REPLICAS_MOST 8
 #define RUN_STEPS_MOST 8
@@ -24,11 +26,20 @@
 
 /**
  * struct run - a training run
+ * @device: NULL: RUN_DEVICE; what follows the name there chooses an exchange
+ * @policy: for ids outside their table; there are some unless they are errors
+ * @buckets: levels of the table of sequences, if it is quantized
+ * @mixed: each second table takes every gradient by itself, so that its rows cannot be spread
+ * @tiny: rows begin at -0 and gradients are denormal, so that zeros have signs
  * @ahead: steps that are enqueued before the gradients of the first are handed in
  * @seen: out: digests of activations
  * @rows: out: rows of each table and slot, 0 for parameters
  */
 struct run {
+	const char *device;
+	enum embeng_policy policy;
+	int64_t buckets;
+	int tiny, mixed;
 	struct embeng_optimizer optimizer;
 	enum embeng_combiner_name combiner;
 	int weights, pipelining, reversed;
@@ -59,12 +70,31 @@ static inline uint64_t run_digest(uint64_t hash, const void *data, size_t bytes)
 	return run_mix(hash);
 }
 
+static inline struct embeng_initializer run_initializer(const struct run *run)
+{
+	if (!run->tiny)
+		return (struct embeng_initializer){0};
+	return (struct embeng_initializer){.kind = EMBENG_INIT_CONSTANT, .a = -0.0f};
+}
+
+static inline struct embeng_quantization run_quantization(const struct run *run, int t)
+{
+	return (struct embeng_quantization){
+		.num_buckets = t == run_tables[RUN_SEQUENCE] ? run->buckets : 0,
+		.lower = -0.125f,
+		.upper = 0.25f};
+}
+
 static inline struct embeng_model *run_model(const struct run *run)
 {
 	struct embeng_model *model = embeng_model_new();
 	char name[16];
 
 	for (int t = 0; t < RUN_TABLES; t++) {
+		struct embeng_optimizer optimizer = run->optimizer;
+
+		if (run->mixed && t % 2 == 0)
+			optimizer.use_gradient_accumulation = EMBENG_OFF;
 		snprintf(name, sizeof(name), "t%d", t);
 		ck_assert_int_eq(
 			embeng_model_add_table(
@@ -72,7 +102,10 @@ static inline struct embeng_model *run_model(const struct run *run)
 				&EMBENG_INIT(embeng_table_config, .name = name,
 					     .vocabulary_size = run_rows[t], .dim = run_dims[t],
 					     .combiner = t == 1 ? run->combiner : EMBENG_SUM,
-					     .optimizer = run->optimizer)),
+					     .initializer = run_initializer(run),
+					     .out_of_range = run->policy,
+					     .quantization = run_quantization(run, t),
+					     .optimizer = optimizer)),
 			t);
 	}
 	for (int f = 0; f < RUN_FEATURES; f++) {
@@ -118,6 +151,8 @@ static inline void run_input(const struct run *run, struct embeng_batch *b, uint
 			const uint64_t most = run_mix(++state) % (uint64_t)rows + 1;
 
 			bags->ids[count] = (int64_t)(run_mix(++state) % most);
+			if (run->policy && i)
+				bags->ids[count] += i % 2 ? rows - 3 : -2;
 			bags->weights[count++] = (float)(run_mix(++state) % 1000) / 500;
 		}
 	}
@@ -179,8 +214,12 @@ static inline int run_apply_times(struct run *run, struct embeng *e, uint64_t st
 		if (v->lengths)
 			seen = run_digest(seen, v->lengths, v->lengths_count * sizeof(*v->lengths));
 		for (size_t i = 0; i < n; i++)
-			to[i] = 0.3f * (v->data[i] -
-					(float)(run_mix(i + run_replica(run, r) + step) % 97) / 97);
+			to[i] = run->tiny
+					? -0x1p-149f
+					: 0.3f * (v->data[i] -
+						  (float)(run_mix(i + run_replica(run, r) + step) %
+							  97) /
+							  97);
 		features[f] = f == 3 && step == 2 ? NULL : to;
 	}
 	run->seen[step - 1][run_replica(run, r)] = seen;
@@ -236,14 +275,17 @@ static inline void run_keep_part(struct run *run, struct embeng *e, const struct
 	const char *slot = s ? embeng_model_slot_name(e->model, (size_t)t, s - 1) : NULL;
 	const size_t width = run_slot_floats(e, t, s) / (size_t)run_rows[t];
 	const size_t columns = width == 1 ? 1 : part->columns;
-	float *own = malloc((size_t)run_rows[t] * columns * sizeof(*own));
+	const size_t count = (size_t)part->rows.count;
+	float *own = malloc(count * columns * sizeof(*own));
 
-	ck_assert_int_eq(embeng_rows_read(e->hosts->owner, e->hosts->tables[t], slot, NULL,
-					  (size_t)run_rows[t], own),
-			 0);
-	for (size_t i = 0; i < (size_t)run_rows[t]; i++)
-		memcpy(run->rows[t][s] + i * width + part->first_column, own + i * columns,
-		       columns * sizeof(*own));
+	ck_assert_int_eq(
+		embeng_rows_read(e->hosts->owner, e->hosts->tables[t], slot, NULL, count, own), 0);
+	for (size_t i = 0; i < count; i++) {
+		const int64_t row = part->rows.first + (int64_t)i * part->rows.stride;
+
+		memcpy(run->rows[t][s] + (size_t)row * width + part->first_column,
+		       own + i * columns, columns * sizeof(*own));
+	}
 	free(own);
 }
 
@@ -313,7 +355,7 @@ static inline void run_alone(struct run *run)
 	struct embeng *e;
 
 	run_make_rows(run);
-	ck_assert_int_eq(embeng_open("soft:cores=1", model, &e, NULL), 0);
+	ck_assert_int_eq(embeng_open(RUN_DEVICE, model, &e, NULL), 0);
 	ck_assert_int_eq(run_train(run, e, 1), 0);
 	ck_assert_int_eq(embeng_flush(e, -1), 0);
 	run_keep_rows(run, e);
@@ -353,7 +395,8 @@ static inline void *run_host_thread(void *arg)
 	struct embeng_model *model = run_model(h->run);
 
 	if (!run_note(h, embeng_group_open(&h->transport, &h->options, &h->group, NULL))) {
-		if (!run_note(h, embeng_open_group("soft:cores=1", model, h->group, &h->e, NULL))) {
+		if (!run_note(h, embeng_open_group(h->run->device ? h->run->device : RUN_DEVICE,
+						   model, h->group, &h->e, NULL))) {
 			h->body(h);
 			embeng_close(h->e);
 		}

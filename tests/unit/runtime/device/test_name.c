@@ -131,6 +131,35 @@ START_TEST(takes_rows_to_fetch_ahead)
 }
 END_TEST
 
+START_TEST(refuses_groups)
+{
+	static const struct {
+		const char *name;
+		int code;
+		const char *text;
+	} cases[] = {
+		{"mpi:hard", -ENODEV, "\"hard\" is not known"},
+		{"mpix:soft", -ENODEV, "\"mpix:soft\" is not known"},
+		{"mpi:mpi:soft", -ENODEV, "\"mpi:soft\" is not known"},
+		{"mpi:soft:deadline=0", -EINVAL, "deadline=0 must be whole seconds, 1 to 604800"},
+		{"mpi:soft,deadline=604801", -EINVAL, "deadline=604801"},
+		{"mpi:soft,deadline=", -EINVAL, "deadline= must be"},
+		{"mpi:soft,deadline=5s", -EINVAL, "deadline=5s"},
+		{"mpi:soft,exchange=", -EINVAL, "exchange= must be table, columns or rows"},
+		{"soft:exchange=row", -EINVAL, "exchange=row must be"},
+		{"mpi:soft,exchange=rows,sharding=3", -EINVAL, "sharding=3 must be mod or div"},
+		{"mpi:soft,sharding=div", -EINVAL, "sharding=div is for exchange=rows"},
+	};
+	struct name n = {.cores = 77};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ck_assert_int_eq(name_parse(cases[i].name, &n), cases[i].code);
+		expect_text(cases[i].text);
+		ck_assert_uint_eq(n.cores, 77);
+	}
+}
+END_TEST
+
 START_TEST(refuses)
 {
 	static const struct {
@@ -163,13 +192,6 @@ START_TEST(refuses)
 		{"soft:prefetch=default:l1", -EINVAL, "prefetch=default:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
-		{"mpi:hard", -ENODEV, "\"hard\" is not known"},
-		{"mpix:soft", -ENODEV, "\"mpix:soft\" is not known"},
-		{"mpi:mpi:soft", -ENODEV, "\"mpi:soft\" is not known"},
-		{"mpi:soft:deadline=0", -EINVAL, "deadline=0 must be whole seconds, 1 to 604800"},
-		{"mpi:soft,deadline=604801", -EINVAL, "deadline=604801"},
-		{"mpi:soft,deadline=", -EINVAL, "deadline= must be"},
-		{"mpi:soft,deadline=5s", -EINVAL, "deadline=5s"},
 		{"soft:deadline=5", -EINVAL, "\"deadline\" is not known"},
 		{"/dev/accel/accel0,cores=2", -EINVAL,
 		 "\"cores\" is not known; the options are path"},
@@ -189,6 +211,35 @@ START_TEST(refuses)
 		ck_assert_int_eq(name_parse(cases[i].name, &n), cases[i].code);
 		expect_text(cases[i].text);
 		ck_assert_uint_eq(n.cores, 77);
+	}
+}
+END_TEST
+
+/* The exchange of tables, wherever it stands, also for a group that the program has opened. */
+START_TEST(names_exchanges)
+{
+	static const struct {
+		const char *text;
+		enum embeng_exchange_kind exchange;
+		enum embeng_sharding sharding;
+		uint32_t cores;
+	} cases[] = {
+		{"mpi:soft", 0, EMBENG_SHARDING_MOD, 0},
+		{"mpi:exchange=table", EMBENG_EXCHANGE_TABLE, EMBENG_SHARDING_MOD, 0},
+		{"mpi:soft:exchange=columns,deadline=3,cores=2", EMBENG_EXCHANGE_COLUMN,
+		 EMBENG_SHARDING_MOD, 2},
+		{"soft:cores=3,exchange=rows", EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_MOD, 3},
+		{"soft:sharding=div,exchange=rows", EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_DIV, 0},
+		{"/dev/accel/accel0,exchange=rows,sharding=mod", EMBENG_EXCHANGE_ROWS,
+		 EMBENG_SHARDING_MOD, 0},
+	};
+	struct name n;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ck_assert_int_eq(name_parse(cases[i].text, &n), 0);
+		ck_assert_int_eq(n.exchange, cases[i].exchange);
+		ck_assert_int_eq(n.sharding, cases[i].sharding);
+		ck_assert_uint_eq(n.cores, cases[i].cores);
 	}
 }
 END_TEST
@@ -309,6 +360,7 @@ START_TEST(refuses_open_options)
 }
 END_TEST
 
-RUN_SUITE("name", takes_open_options, takes_groups, refuses_open_options, parses_options,
-	  knows_devices_behind_the_driver, takes_the_environment,
-	  says_that_the_environment_is_wrong, takes_rows_to_fetch_ahead, refuses)
+RUN_SUITE("name", takes_open_options, takes_groups, names_exchanges, refuses_groups,
+	  refuses_open_options, parses_options, knows_devices_behind_the_driver,
+	  takes_the_environment, says_that_the_environment_is_wrong, takes_rows_to_fetch_ahead,
+	  refuses)

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lists of rows on their way to their hosts, for tables that are spread by rows. The host that asks lists the
+ * rows that a batch reads, each once and by host, and sends each host the numbers that its rows have there. A
+ * host reads them in one lookup with whatever else it serves.
+ *
+ * The lists of a batch live in its cargo until the step is applied, since activations and sums of gradients
+ * are made with them (list_rows.c). They are the caller's, and no lock is needed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/input.h"
+#include "segment.h"
+
+static const struct table *table_of_list(const struct hosts *h, size_t list)
+{
+	return &h->e->model->tables[h->lists[list].table];
+}
+
+int lists_new(const struct hosts *h, struct cargo *cargo)
+{
+	cargo->lists = calloc(h->list_count + 1, sizeof(*cargo->lists));
+	cargo->readers = calloc(h->reader_count + 1, sizeof(*cargo->readers));
+	cargo->counts = calloc(h->list_count * h->hosts + 1, sizeof(*cargo->counts));
+	if (!cargo->lists || !cargo->readers || !cargo->counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->list_count; i++) {
+		const struct table *t = table_of_list(h, i);
+
+		cargo->lists[i] = (struct embeng_spread_table){
+			.name = t->name,
+			.rows = t->rows,
+			.dim = t->dim,
+			.combiner = t->combiner,
+			.out_of_range = t->policy,
+			.counts = &cargo->counts[i * h->hosts],
+		};
+	}
+	for (size_t i = 0; i < h->reader_count; i++) {
+		const struct feature *f = &h->e->model->features[h->readers[i]];
+		size_t list = 0;
+
+		while (h->lists[list].table != f->table)
+			list++;
+		cargo->readers[i].name = f->name;
+		cargo->readers[i].table = list;
+	}
+	return 0;
+}
+
+void lists_free(struct cargo *cargo)
+{
+	free(cargo->lists);
+	free(cargo->readers);
+	free(cargo->counts);
+	free(cargo->copies.data);
+	free(cargo->rows.data);
+	free(cargo->sums.data);
+}
+
+/* Offsets, weights and places of the inputs, and the lists: bytes of all. Sets the rooms of the lists. */
+static uint64_t measure_lists(const struct hosts *h, struct cargo *cargo,
+			      const struct embeng_batch *b)
+{
+	uint64_t bytes = 8; /* an empty batch has memory, too */
+
+	for (size_t i = 0; i < h->list_count; i++)
+		cargo->lists[i].room = 0;
+	for (size_t i = 0; i < h->reader_count; i++) {
+		const struct input *in = &b->inputs[h->readers[i]];
+
+		if (in->form == INPUT_CSR)
+			bytes += 8 * ((uint64_t)in->samples + 1);
+		bytes += 2 * segment_pad(4 * (uint64_t)in->id_count);
+		cargo->lists[cargo->readers[i].table].room += in->id_count;
+		bytes += 8 * (uint64_t)in->id_count;
+	}
+	return bytes;
+}
+
+static void copy_reader(const struct input *in, const struct feature *f,
+			struct embeng_spread_feature *reader, char **to)
+{
+	reader->offsets = NULL;
+	if (in->form == INPUT_CSR)
+		reader->offsets = (const void *)put_padded(to, in->offsets, 8 * (in->samples + 1));
+	reader->weights = NULL;
+	if (in->weights)
+		reader->weights = (const void *)put_padded(to, in->weights,
+							   4 * (uint64_t)in->id_count);
+	reader->places = (void *)*to;
+	*to += segment_pad(4 * (uint64_t)in->id_count);
+	reader->max_sequence_length = in->pooled ? 0 : f->max_sequence_length;
+	reader->samples = in->samples;
+	reader->type = in->type;
+	reader->ids = in->ids;
+	reader->id_count = in->id_count;
+}
+
+/* The first feature of the batch that is wrong is told, as one handle does. */
+static int tell_first(struct hosts *h, const struct embeng_batch *b, size_t last, int code)
+{
+	for (size_t f = 0; f <= last; f++) {
+		const struct input *in = &b->inputs[f];
+		const struct input_copy given = {.offsets = (const void *)in->offsets,
+						 .ids = in->ids,
+						 .weights = (const void *)in->weights};
+		int ret = ids_check(h->e, b, f, &given);
+
+		if (ret)
+			return ret;
+	}
+	return code;
+}
+
+static int check_readers(struct hosts *h, const struct cargo *cargo, const struct embeng_batch *b)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < h->reader_count; i++) {
+		const struct embeng_spread_feature *reader = &cargo->readers[i];
+		const struct input_copy copy = {.offsets = (const void *)reader->offsets,
+						.ids = reader->ids,
+						.weights = (const void *)reader->weights};
+
+		ret = ids_check(h->e, b, (size_t)h->readers[i], &copy);
+		if (ret)
+			ret = tell_first(h, b, b->count - 1, ret);
+	}
+	return ret;
+}
+
+int lists_make(struct hosts *h, const struct slot *slot, const struct embeng_batch *b)
+{
+	struct cargo *cargo = slot->cargo;
+	const struct embeng_spread batch = EMBENG_INIT(
+		embeng_spread, .tables = cargo->lists, .table_count = h->list_count,
+		.features = cargo->readers, .feature_count = h->reader_count, .hosts = h->hosts,
+		.sharding = h->place.sharding);
+	char *to;
+	int ret;
+
+	if (!h->list_count)
+		return 0;
+	ret = memory_need(&cargo->copies, measure_lists(h, cargo, b));
+	if (ret)
+		return ret;
+	to = cargo->copies.data;
+	for (size_t i = 0; i < h->reader_count; i++)
+		copy_reader(&b->inputs[h->readers[i]], &h->e->model->features[h->readers[i]],
+			    &cargo->readers[i], &to);
+	for (size_t i = 0; i < h->list_count; i++) {
+		cargo->lists[i].list = (void *)to;
+		to += 8 * cargo->lists[i].room;
+	}
+	ret = check_readers(h, cargo, b);
+	return ret ? ret : embeng_spread_unique(h->owner, &batch);
+}
+
+uint64_t lists_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < h->list_count; i++)
+		if (hosts_part(h, h->lists[i].table, host))
+			bytes += sizeof(uint64_t) +
+				 segment_pad(h->lists[i].width * cargo->lists[i].counts[host]);
+	return bytes;
+}
+
+static const int64_t *list_of_host(const struct embeng_spread_table *list, uint32_t host)
+{
+	const int64_t *rows = list->list;
+
+	for (uint32_t i = 0; i < host; i++)
+		rows += list->counts[i];
+	return rows;
+}
+
+char *lists_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to)
+{
+	for (size_t i = 0; i < h->list_count; i++) {
+		const struct embeng_spread_table *list = &cargo->lists[i];
+		const uint64_t count = list->counts[host];
+		const int64_t *rows = list_of_host(list, host);
+		char *at;
+
+		if (!hosts_part(h, h->lists[i].table, host))
+			continue;
+		put_padded(&to, &count, sizeof(count));
+		if (h->lists[i].width == sizeof(*rows)) {
+			put_padded(&to, rows, count * sizeof(*rows));
+			continue;
+		}
+		at = to;
+		for (uint64_t k = 0; k < count; k++)
+			((int32_t *)(void *)at)[k] = (int32_t)rows[k];
+		to += segment_pad(4 * count);
+		memset(at + 4 * count, 0, segment_pad(4 * count) - 4 * count);
+	}
+	return to;
+}
+
+int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
+		 struct embeng_batch *b, size_t next)
+{
+	for (size_t i = 0; i < h->list_count; i++) {
+		struct input *in = &b->inputs[next];
+		const uint64_t *count;
+
+		if (h->lists[i].served < 0)
+			continue;
+		count = read_next(segment, sizeof(*count));
+		input_clear(in);
+		in->form = INPUT_DENSE;
+		in->gathers = true;
+		in->type = h->lists[i].width == 4 ? EMBENG_I32 : EMBENG_I64;
+		in->rank = 1;
+		if (count && *count <= UINT64_MAX / 16)
+			in->ids = read_next(segment, h->lists[i].width * *count);
+		if (!in->ids)
+			return segment_bad(h, host, "rows");
+		in->samples = in->id_count = *count;
+		in->shape[0] = (int64_t)*count;
+		next++;
+	}
+	return 0;
+}
