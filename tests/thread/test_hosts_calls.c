@@ -141,6 +141,83 @@ START_TEST(updates_and_discards)
 }
 END_TEST
 
+/* -- sums of gradients, one for each sample -- */
+
+/* Rows repeat in a batch, within a feature and over two of one table. */
+static int train_sums(struct run *run, struct embeng *e, uint64_t step, uint32_t r)
+{
+	static _Thread_local int64_t ids[RUN_FEATURES][RUN_SAMPLES];
+	static _Thread_local float room[RUN_FEATURES][RUN_SAMPLES * 96];
+	const int64_t shape[] = {RUN_SAMPLES};
+	const float *features[RUN_FEATURES];
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, r);
+	int ret = 0;
+
+	for (int f = 0; !ret && f < RUN_FEATURES; f++) {
+		const uint64_t rows = (uint64_t)run_rows[run_tables[f]];
+
+		for (size_t i = 0; i < RUN_SAMPLES * 96; i++)
+			room[f][i] = (float)(run_mix(i + 31 * step + r) % 97) / 97 - 0.5f;
+		for (uint64_t i = 0; i < RUN_SAMPLES; i++)
+			ids[f][i] = (int64_t)(run_mix(step + r + i) % (rows < 6 ? rows : 6));
+		features[f] = f == 4 ? NULL : room[f];
+		ret = embeng_batch_dense(b, f, EMBENG_I64, ids[f], RUN_SAMPLES, shape, 1);
+	}
+	ret = ret ? ret : embeng_enqueue(e, b, -1);
+	embeng_batch_free(b);
+	ret = ret ? ret : embeng_dequeue(e, r, -1, &act);
+	for (int f = 0; !ret && f < RUN_FEATURES; f++)
+		run->seen[step - 1][r] = run_digest(run->seen[step - 1][r], act.features[f].data,
+						    4 * run_floats(&act.features[f]));
+	return ret ? ret
+		   : embeng_apply_gradients(e,
+					    &EMBENG_INIT(embeng_gradients, .replica = r, .sums = 1,
+							 .count = RUN_FEATURES,
+							 .features = features),
+					    -1);
+}
+
+static void train_by_sums(struct run *run, struct embeng *e)
+{
+	const struct embeng_device_info info = info_of(e);
+
+	for (uint64_t step = 1; step <= run->steps; step++)
+		for (uint32_t i = 0; i < info.replica_count; i++)
+			ck_assert_int_eq(train_sums(run, e, step, info.first_replica + i), 0);
+}
+
+static void train_sums_of_host(struct run_host *h)
+{
+	train_by_sums(h->run, h->e);
+	keep_host_rows(h);
+}
+
+START_TEST(sums_that_are_given)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run kind = make_run(4), alone;
+	struct embeng_model *model;
+	struct embeng *e;
+
+	kind.device = devices[_i];
+	alone = kind;
+	model = run_model(&kind);
+	run_make_rows(&alone);
+	ck_assert_int_eq(embeng_open(RUN_DEVICE, model, &e, NULL), 0);
+	train_by_sums(&alone, e);
+	run_keep_rows(&alone, e);
+	embeng_close(e);
+	run_hosts(&kind, 4, train_sums_of_host, NULL, 0, DEADLINE, hosts);
+	for (uint32_t i = 0; i < 4; i++)
+		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
+	ck_assert_uint_eq(run_differences(&alone, &kind), 0);
+	embeng_model_free(model);
+	run_free_rows(&alone);
+	run_free_rows(&kind);
+}
+END_TEST
+
 /* -- a thread for each replica -- */
 
 struct feeder {
@@ -444,6 +521,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, updates_and_discards, 0, 2);
+	tcase_add_loop_test(tcase, sums_that_are_given, 0, 2);
 	tcase_add_loop_test(tcase, thread_for_each_replica, 0, 2);
 	tcase_add_loop_test(tcase, inference_sees_updates, 0, 2);
 	tcase_add_test(tcase, memory_and_counts);

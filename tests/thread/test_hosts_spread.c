@@ -58,9 +58,8 @@ static void give_what_is_refused(struct run_host *h)
 	ck_assert_int_eq(run_enqueue(h->run, h->e, b, 1, h->rank), 0);
 	ck_assert_int_eq(embeng_dequeue(h->e, h->rank, -1, &act), 0);
 	g.sums = 1;
-	expect_last(embeng_apply_gradients(h->e, &g, -1), -ENOTSUP,
-		    "step 1: the rows of table t0 are spread over hosts, which make the sums "
-		    "themselves");
+	expect_last(embeng_apply_gradients(h->e, &g, -1), -EINVAL,
+		    "step 1: feature f0: a sum belongs to one row");
 	g.sums = 0;
 	room[h->rank][0] = NAN;
 	expect_last(embeng_apply_gradients(h->e, &g, -1), -ERANGE, "column 0 (element 0)");

@@ -91,7 +91,7 @@ struct hosts_memory {
  * @lists: [row lists]: the rows that its batch reads
  * @readers: [row features]: its inputs, where @copies has their offsets, weights and places
  * @counts: [row lists][hosts]: rows of each host, where @lists points to
- * @rows: the rows of the lists; @sums: their sums of gradients
+ * @rows: the rows of the lists; @sums: their sums of gradients; @seen: whether a row has one yet
  */
 struct cargo {
 	struct hosts_memory ids, gradients;
@@ -103,7 +103,7 @@ struct cargo {
 	struct embeng_spread_table *lists;
 	struct embeng_spread_feature *readers;
 	size_t *counts;
-	struct hosts_memory copies, rows, sums;
+	struct hosts_memory copies, rows, sums, seen;
 };
 
 /**

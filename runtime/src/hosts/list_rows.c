@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "host/port.h"
 #include "segment.h"
 
 static struct embeng_spread spread_of(const struct hosts *h, const struct cargo *cargo)
@@ -84,18 +85,65 @@ static int check_sum(const struct hosts *h, const struct slot *slot,
 {
 	const struct table *t = &h->e->model->tables[h->lists[list].table];
 
-	if (g->sums)
-		return fail(-ENOTSUP,
-			    "step %" PRIu64 ": the rows of table %s are spread over hosts, which "
-			    "make the sums themselves; give the gradients",
-			    slot->step, t->name);
-	if (slot->ids_only && t->combiner == EMBENG_MAX)
+	if (slot->ids_only && !g->sums && t->combiner == EMBENG_MAX)
 		return fail(-ENOTSUP,
 			    "step %" PRIu64
 			    ": the rows of table %s, whose combiner is max, are spread over "
 			    "hosts, so its gradients cannot be given without a lookup",
 			    slot->step, t->name);
 	return 0;
+}
+
+static uint64_t most_rows(const struct hosts *h, const struct cargo *cargo)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < h->trained_lists; i++)
+		most = cargo->lists[i].count > most ? cargo->lists[i].count : most;
+	return most;
+}
+
+static int check_given_form(const struct slot *slot, const struct embeng_spread_feature *reader)
+{
+	if (!reader->offsets)
+		return 0;
+	return fail(-EINVAL,
+		    "step %" PRIu64
+		    ": feature %s: a sum belongs to one row, so the batch names rows "
+		    "with embeng_batch_dense(), one in each sample",
+		    slot->step, reader->name);
+}
+
+/* Sums that the program gave: those of one row are added in the order of features and samples. */
+static void add_given_sums(const struct hosts *h, const struct cargo *cargo)
+{
+	uint32_t *seen = (uint32_t *)(void *)cargo->seen.data;
+	struct port_fpu fpu;
+
+	port_fpu_begin(&fpu);
+	for (size_t i = 0, list = SIZE_MAX; i < h->trained_readers; i++) {
+		const struct embeng_spread_feature *reader = &cargo->readers[i];
+		const struct embeng_spread_table *t = &cargo->lists[reader->table];
+		const uint64_t dim = (uint64_t)t->dim;
+
+		if (reader->table != list)
+			memset(seen, 0, t->count * sizeof(*seen));
+		list = reader->table;
+		for (size_t k = 0; k < reader->id_count; k++) {
+			const int32_t place = reader->places[k];
+			float *to = t->sums + (place < 0 ? 0 : (uint64_t)place * dim);
+
+			for (uint64_t c = 0; place >= 0 && c < dim; c++) {
+				const float x = reader->gradients ? reader->gradients[k * dim + c]
+								  : 0.0f;
+
+				to[c] = seen[place] ? to[c] + x : x;
+			}
+			if (place >= 0)
+				seen[place] = 1;
+		}
+	}
+	port_fpu_end(&fpu);
 }
 
 int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_gradients *g)
@@ -114,14 +162,21 @@ int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_
 		const size_t f = (size_t)h->readers[i];
 
 		cargo->readers[i].gradients = session_gradient(h->e, g, f);
-		if (cargo->readers[i].gradients)
+		if (g->sums)
+			ret = check_given_form(slot, &cargo->readers[i]);
+		if (!ret && cargo->readers[i].gradients)
 			ret = gradients_check(h->e, slot, f, cargo->readers[i].gradients);
 	}
 	if (!ret)
 		ret = memory_need(&cargo->sums, 8 + 4 * floats_before(cargo, h->trained_lists));
 	for (size_t i = 0; i < h->trained_lists; i++)
 		cargo->lists[i].sums = (float *)(void *)cargo->sums.data + floats_before(cargo, i);
-	return ret ? ret : embeng_spread_sum(h->owner, &batch);
+	if (ret || !g->sums)
+		return ret ? ret : embeng_spread_sum(h->owner, &batch);
+	ret = memory_need(&cargo->seen, 8 + 4 * most_rows(h, cargo));
+	if (!ret)
+		add_given_sums(h, cargo);
+	return ret;
 }
 
 uint64_t list_sums_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host)

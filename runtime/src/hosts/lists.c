@@ -57,6 +57,7 @@ void lists_free(struct cargo *cargo)
 	free(cargo->copies.data);
 	free(cargo->rows.data);
 	free(cargo->sums.data);
+	free(cargo->seen.data);
 }
 
 /* Offsets, weights and places of the inputs, and the lists: bytes of all. Sets the rooms of the lists. */
