@@ -179,8 +179,9 @@ int hosts_restore(struct embeng *e, const char *dir, const struct embeng_restore
 		.parts = {.choose = choose_own_pairs, .agree = agree_on_ready, .beat = say_at_work},
 		.r = {.e = e, .to = h->owner, .dir = dir},
 	};
-	int ret = hosts_enter(e);
+	int ret = hosts_refuse_spread(h, -1, "embeng_restore");
 
+	ret = ret ? ret : hosts_enter(e);
 	if (ret)
 		return ret;
 	a.parts.arg = &a;

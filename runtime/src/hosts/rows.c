@@ -346,6 +346,7 @@ int hosts_rows(struct embeng *e, const struct rows_asked *asked)
 {
 	/* The sentence of a refusal is the thread's last one. */
 	struct embeng_error error = {.size = sizeof(error)};
+	struct rows_asked told = *asked;
 	int ret;
 
 	embeng_last_error(&error);
@@ -354,8 +355,10 @@ int hosts_rows(struct embeng *e, const struct rows_asked *asked)
 		return ret;
 	if (asked->status)
 		error_set(asked->status, error.status, "%s", error.text);
-	ret = asked->op == EMBENG_OP_ROWS_FILL ? fill_hosts_rows(e, asked)
-					       : move_hosts_rows(e, asked);
+	if (!told.status && told.op != EMBENG_OP_ROWS_FILL)
+		told.status = hosts_refuse_spread(e->hosts, told.table, told.what);
+	ret = told.op == EMBENG_OP_ROWS_FILL ? fill_hosts_rows(e, &told)
+					     : move_hosts_rows(e, &told);
 	hosts_leave(e);
 	return ret;
 }

@@ -390,8 +390,9 @@ int hosts_save(struct embeng *e, const char *dir, const struct embeng_save_optio
 {
 	struct save s = {.source = &hosts_source, .e = e, .dir = dir};
 	struct hosts_save a = {.h = e->hosts, .whole = &s};
-	int ret = hosts_enter(e);
+	int ret = hosts_refuse_spread(e->hosts, -1, "embeng_save");
 
+	ret = ret ? ret : hosts_enter(e);
 	if (ret)
 		return ret;
 	s.hosts = &a;

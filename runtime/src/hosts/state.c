@@ -152,7 +152,11 @@ int hosts_stats(struct embeng *e, int table, int clear, struct embeng_table_stat
 	const int32_t asked[] = {table, clear != 0};
 	struct hosts *h = e->hosts;
 	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
-	int ret = enter_with(e, status);
+	int ret;
+
+	if (!status)
+		status = hosts_refuse_spread(h, table, "embeng_stats");
+	ret = enter_with(e, status);
 
 	if (ret)
 		return ret;
