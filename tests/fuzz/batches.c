@@ -114,6 +114,9 @@ static void make_feature(struct session *s, struct fuzz *f, u32 index, bool stac
 	}
 	outputs = g->sample_count * (length && g->form == EMBENG_FORM_CSR ? length : 1);
 	g->activations = out(s, f, outputs * table->dim * 4);
+	/* No byte says it, so that a corpus of before stays one. */
+	if (g->form == EMBENG_FORM_DENSE && g->sample_count % 2)
+		g->form = EMBENG_FORM_ROWS;
 	if (g->sample_count == 3 && !length && !s->ids_only) {
 		g->activation_stride = 4 * (table->dim + (g->id_count & 3));
 		g->activations = out(s, f, (outputs - 1) * g->activation_stride + 4 * table->dim);

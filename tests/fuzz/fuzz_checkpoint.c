@@ -226,8 +226,11 @@ static void read_deltas(const struct embeng_checkpoint *c, int t, const struct t
 		.size = sizeof(shard), .sharding = EMBENG_SHARDING_MOD, .hosts = 2};
 	size_t half = (size_t)(table->rows + 1) / 2, found = 0, most = 0;
 	float *data = fuzz_memory((size_t)(table->rows * table->dim) * sizeof(*data));
+	const struct checkpoint_piece *pieces = NULL;
 	int64_t place;
 
+	if (checkpoint_pieces(c, t, 0, &pieces) > 0)
+		fuzz_check(pieces[0].rows && pieces[0].good, "table %d", t);
 	for (int64_t row = 0; row < table->rows; row++)
 		found += checkpoint_find_delta(c, t, 0, row, &place) != NULL;
 	for (size_t i = 0; i < checkpoint_delta_count(c, t); i++) {

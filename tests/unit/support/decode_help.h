@@ -342,17 +342,12 @@ static const struct {
 	const char *format;
 	void (*make)(struct decode_file *f);
 } decode_makers[] = {
-	{"blob", decode_make_blob},
-	{"lookup", decode_make_lookup},
-	{"update", decode_make_update},
-	{"rows", decode_make_rows},
-	{"partition", decode_make_partition},
+	{"blob", decode_make_blob},	      {"lookup", decode_make_lookup},
+	{"update", decode_make_update},	      {"rows", decode_make_rows},
+	{"partition", decode_make_partition}, {"ring", decode_make_ring},
+	{"registers", decode_make_registers}, {"devcoredump", decode_make_devcoredump},
+	{"trace", decode_make_trace},	      {"recording", decode_make_recording},
 	{"exchange", decode_make_exchange},
-	{"ring", decode_make_ring},
-	{"registers", decode_make_registers},
-	{"devcoredump", decode_make_devcoredump},
-	{"trace", decode_make_trace},
-	{"recording", decode_make_recording},
 };
 
 #define DECODE_MAKERS (sizeof(decode_makers) / sizeof(decode_makers[0]))
