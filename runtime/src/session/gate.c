@@ -115,6 +115,12 @@ static bool all_applied(struct embeng *e, void *arg)
 	return session_applied(e) >= *step;
 }
 
+/* An update that failed after it was taken is never applied. */
+static bool all_ended(struct embeng *e, void *arg)
+{
+	return e->failed || all_applied(e, arg);
+}
+
 /* A drain would not wait for parts that other handles have not given yet. */
 static int wait_for_others(struct embeng *e, uint64_t step, struct deadline deadline,
 			   const char *call)
@@ -156,7 +162,7 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 			deadline = deadline_never();
 		ret = drain_steps(e, *step, deadline, call);
 		/* The drain may be seen to end before the updates that it waited for. */
-		ret = ret ? ret : wait_until(e, all_applied, step, deadline_never());
+		ret = ret ? ret : wait_until(e, all_ended, step, deadline_never());
 	}
 	/* An update that failed after it was taken will never be in the tables. */
 	ret = ret ? ret : session_failed(e);
