@@ -455,5 +455,6 @@ def test_verbs_without_a_function() -> None:
     # Engine.partition() is for embeng.jax, whose tests compare it with jax-tpu-embedding's own.
     others = NO_VERBS - {"lookup", "partition"}
     assert not [verb for verb in others if hasattr(embeng.Engine, verb)]
-    assert len(RUNNABLE) + len(NOT_IN_PYTHON) == sum(not _has_no_verb(_read(p)) for p in ALL)
-    assert len(RUNNABLE) > 0.75 * len(ALL)
+    with_functions = sum(not _has_no_verb(_read(path)) for path in ALL)
+    assert len(RUNNABLE) + len(NOT_IN_PYTHON) == with_functions
+    assert len(RUNNABLE) > 0.98 * with_functions

@@ -3,6 +3,7 @@
  * The record of a handle's commands: what stands in its file, which events are kept when there are
  * too many, how several handles share a file, and which files are refused.
  */
+#define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -74,14 +75,14 @@ static char *read_record(void)
 	return text;
 }
 
+/* Looks at one line at a time: under ASan, strstr() first measures all of the text that is left. */
 static size_t count_lines(const char *text, const char *part)
 {
+	const char *limit = text + strlen(text);
 	size_t count = 0;
 
-	while ((text = strstr(text, part))) {
-		count++;
-		text++;
-	}
+	for (const char *end; (end = memchr(text, '\n', (size_t)(limit - text))); text = end + 1)
+		count += !!memmem(text, (size_t)(end - text), part, strlen(part));
 	return count;
 }
 
@@ -140,7 +141,7 @@ START_TEST(each_handle_is_a_context)
 	ck_assert_int_eq(tracer_close(second), 0);
 	ck_assert_int_eq(tracer_close(first), 0);
 	text = read_record();
-	ck_assert_uint_eq(count_lines(text, "# embeng trace 1\n"), 1);
+	ck_assert_uint_eq(count_lines(text, "# embeng trace 1"), 1);
 	ck_assert_ptr_nonnull(strstr(text, "context=1 queue=3 kind=1 index=2 "));
 	ck_assert_ptr_nonnull(strstr(text, "context=2 queue=3 kind=1 index=1 "));
 	free(text);
