@@ -1,17 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Groups of hosts over Open MPI and MPICH: bytes, faults, launchers, communicators of a program.
-# usage: mpi.sh FOLDER HOSTS MPI OWN EXAMPLE TRAIN: the plug-ins' folder and four programs; MPI is openmpi or
-# mpich
+# The programs find the plug-ins where the build has them.
+# usage: mpi.sh HOSTS MPI OWN EXAMPLE TRAIN: four programs; MPI is openmpi or mpich
 set -u
 
-export LD_LIBRARY_PATH="$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-hosts=$2
-mpi=$3
-own=$4
-example=$5
-train=$6
+hosts=$1
+mpi=$2
+own=$3
+example=$4
+train=$5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out

@@ -3,14 +3,19 @@
  * Finds and loads the plug-in of a transport. It is a file because the library itself links no MPI:
  * a plug-in is another library, found at run time, and a process without one loses nothing.
  *
+ * A plug-in is looked for in the folder of the library that has this code, then in mpi/ there, as a
+ * build has it, and then where the linker looks. So a plug-in of the same build is found first.
+ *
  * A plug-in stays loaded until the process exits. No lock is needed.
  */
-#define _GNU_SOURCE /* secure_getenv */
+#define _GNU_SOURCE /* dladdr, secure_getenv */
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "embeng/group.h"
@@ -48,9 +53,28 @@ static bool is_loaded(const char *library)
 	return handle != NULL;
 }
 
+static void *load_library(const char *path)
+{
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+/* A file that is there is the one to load: if it cannot be, that is the reason to tell. */
 static void *load_plugin(const struct plugin *p)
 {
-	return dlopen(p->library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	static const char *const folders[] = {"", "mpi/"};
+	const char *slash;
+	char path[PATH_MAX];
+	Dl_info self;
+
+	if (!dladdr(plugins, &self) || !(slash = strrchr(self.dli_fname, '/')))
+		return load_library(p->library);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		if ((size_t)snprintf(path, sizeof(path), "%.*s/%s%s", (int)(slash - self.dli_fname),
+				     self.dli_fname, folders[i], p->library) < sizeof(path) &&
+		    !access(path, F_OK))
+			return load_library(path);
+	}
+	return load_library(p->library);
 }
 
 /* The MPI that this process has to do with. NULL: none can be told. */
