@@ -260,6 +260,23 @@ START_TEST(other_rates_are_named)
 }
 END_TEST
 
+/* Four hosts, each in a thread of its own. */
+static void open_hosts(struct run_host *hosts, void *(*body)(void *arg))
+{
+	struct embeng_transport transports[4];
+	pthread_t threads[4];
+
+	ck_assert_int_eq(embeng_group_threads(4, transports), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		hosts[i] = (struct run_host){.transport = transports[i],
+					     .options = EMBENG_INIT(embeng_group_options),
+					     .rank = i};
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, body, &hosts[i]), 0);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* One host's model has another optimizer. */
 static void *open_other_model(void *arg)
 {
@@ -279,19 +296,9 @@ static void *open_other_model(void *arg)
 
 START_TEST(other_model_is_named)
 {
-	struct embeng_transport transports[4];
 	struct run_host hosts[4];
-	pthread_t threads[4];
 
-	ck_assert_int_eq(embeng_group_threads(4, transports), 0);
-	for (uint32_t i = 0; i < 4; i++) {
-		hosts[i] = (struct run_host){.transport = transports[i],
-					     .options = EMBENG_INIT(embeng_group_options),
-					     .rank = i};
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, open_other_model, &hosts[i]), 0);
-	}
-	for (uint32_t i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	open_hosts(hosts, open_other_model);
 	/* Host 1 may be the one that finds it, and then names the other host first. */
 	check_agreement(hosts, 4, 99, -EPROTO, " has the model ");
 	check_agreement(hosts, 4, 99, -EPROTO, "host 1 ");
@@ -315,19 +322,9 @@ static void *open_no_device(void *arg)
 
 START_TEST(device_that_fails_is_named)
 {
-	struct embeng_transport transports[4];
 	struct run_host hosts[4];
-	pthread_t threads[4];
 
-	ck_assert_int_eq(embeng_group_threads(4, transports), 0);
-	for (uint32_t i = 0; i < 4; i++) {
-		hosts[i] = (struct run_host){.transport = transports[i],
-					     .options = EMBENG_INIT(embeng_group_options),
-					     .rank = i};
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, open_no_device, &hosts[i]), 0);
-	}
-	for (uint32_t i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	open_hosts(hosts, open_no_device);
 	check_agreement(hosts, 4, 99, -ENODEV,
 			"host 1 (thread1) says: device name: \"hard\" is not known");
 }

@@ -14,15 +14,32 @@ static struct run make_run(void)
 	return (struct run){.optimizer = embeng_adagrad(0.1f), .replicas = 2, .steps = 6};
 }
 
-static void run_two(void (*body)(struct run_host *h))
+static void run_well(struct run *run, uint32_t count, void (*body)(struct run_host *h))
 {
 	struct run_host hosts[RUN_HOSTS_MOST];
+
+	run_hosts(run, count, body, NULL, 0, DEADLINE, hosts);
+	for (uint32_t i = 0; i < count; i++)
+		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
+}
+
+static void run_two(void (*body)(struct run_host *h))
+{
 	struct run run = make_run();
 
-	run_hosts(&run, HOSTS, body, NULL, 0, DEADLINE, hosts);
-	for (uint32_t i = 0; i < HOSTS; i++)
-		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
+	run_well(&run, HOSTS, body);
 	run_free_rows(&run);
+}
+
+/* Hosts that train by @body have the bits of one process. */
+static void compare_rows(struct run *alone, struct run *group, uint32_t count,
+			 void (*body)(struct run_host *h))
+{
+	run_alone(alone);
+	run_well(group, count, body);
+	ck_assert_uint_eq(run_differences(alone, group), 0);
+	run_free_rows(alone);
+	run_free_rows(group);
 }
 
 static void expect_last(int ret, int code, const char *words)
@@ -32,6 +49,15 @@ static void expect_last(int ret, int code, const char *words)
 	embeng_last_error(&error);
 	ck_assert_msg(ret == code, "%d, %s", ret, error.text);
 	ck_assert_msg(strstr(error.text, words) != NULL, "%s", error.text);
+}
+
+/* @ret: return value of the last call of the training */
+static void keep_rows(struct run_host *h, int ret)
+{
+	if (run_note(h, ret) || run_note(h, hosts_enter(h->e)))
+		return;
+	run_keep_rows(h->run, h->e);
+	hosts_leave(h->e);
 }
 
 /* Host 0 enqueues long before host 1 does, is interrupted meanwhile, and calls again. */
@@ -52,27 +78,16 @@ static void interrupt_enqueue(struct run_host *h)
 	}
 	ck_assert_int_eq(run_apply(h->run, h->e, 1, h->rank), 0);
 	embeng_batch_free(b);
-	run_note(h, embeng_flush(h->e, -1));
-	if (!run_note(h, hosts_enter(h->e))) {
-		run_keep_rows(h->run, h->e);
-		hosts_leave(h->e);
-	}
+	keep_rows(h, embeng_flush(h->e, -1));
 }
 
 START_TEST(interrupted_enqueue_goes_on)
 {
-	struct run_host hosts[RUN_HOSTS_MOST];
 	struct run alone = make_run(), group;
 
 	alone.steps = 1;
 	group = alone;
-	run_alone(&alone);
-	run_hosts(&group, HOSTS, interrupt_enqueue, NULL, 0, DEADLINE, hosts);
-	for (uint32_t i = 0; i < HOSTS; i++)
-		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
-	ck_assert_uint_eq(run_differences(&alone, &group), 0);
-	run_free_rows(&alone);
-	run_free_rows(&group);
+	compare_rows(&alone, &group, HOSTS, interrupt_enqueue);
 }
 END_TEST
 
@@ -230,43 +245,28 @@ static void feed_two_threads(struct run_host *h)
 		ck_assert_str_eq(told[0].text, told[1].text);
 	}
 	pthread_barrier_destroy(&turn);
-	run_note(h, embeng_flush(h->e, -1));
-	if (!run_note(h, hosts_enter(h->e))) {
-		run_keep_rows(h->run, h->e);
-		hosts_leave(h->e);
-	}
+	keep_rows(h, embeng_flush(h->e, -1));
 }
 
 START_TEST(other_thread_is_told)
 {
-	struct run_host hosts[RUN_HOSTS_MOST];
 	struct run alone = make_run(), group;
 
 	alone.replicas = 4;
 	alone.steps = 1;
 	group = alone;
-	run_alone(&alone);
-	run_hosts(&group, HOSTS, feed_two_threads, NULL, 0, DEADLINE, hosts);
-	for (uint32_t i = 0; i < HOSTS; i++)
-		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
-	ck_assert_uint_eq(run_differences(&alone, &group), 0);
-	run_free_rows(&alone);
-	run_free_rows(&group);
+	compare_rows(&alone, &group, HOSTS, feed_two_threads);
 }
 END_TEST
 
 /* Steps ahead of the gradients, with pipelining and without, have the bits of one process. */
 static void train_ahead(struct run_host *h)
 {
-	if (run_note(h, run_train(h->run, h->e, 1)) || run_note(h, hosts_enter(h->e)))
-		return;
-	run_keep_rows(h->run, h->e);
-	hosts_leave(h->e);
+	keep_rows(h, run_train(h->run, h->e, 1));
 }
 
 START_TEST(steps_ahead)
 {
-	struct run_host hosts[RUN_HOSTS_MOST];
 	struct run alone = make_run(), group;
 
 	alone.replicas = 4;
@@ -277,13 +277,7 @@ START_TEST(steps_ahead)
 	group.ahead = 1 + (_i >> 1 & 1);
 	if (alone.pipelining)
 		group.ahead = 1;
-	run_alone(&alone);
-	run_hosts(&group, 3, train_ahead, NULL, 0, DEADLINE, hosts);
-	for (uint32_t i = 0; i < 3; i++)
-		ck_assert_msg(!hosts[i].code, "host %u: %d, %s", i, hosts[i].code, hosts[i].text);
-	ck_assert_uint_eq(run_differences(&alone, &group), 0);
-	run_free_rows(&alone);
-	run_free_rows(&group);
+	compare_rows(&alone, &group, 3, train_ahead);
 }
 END_TEST
 

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "checkpoint_help.h"
-#include "embeng/shard.h"
+#include "split_help.h"
 
 #define TABLES 3
 #define FEATURES 4
@@ -46,14 +45,6 @@ struct state {
 	array_of numbers[TABLES][ARRAYS];
 };
 
-static uint32_t draw(int step, uint32_t replica, int feature, size_t at)
-{
-	uint64_t x = ((uint64_t)step << 40) + ((uint64_t)replica << 32) + ((uint64_t)feature << 24);
-
-	x = (x + at + 1) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)((x ^ x >> 31) * 0xbf58476d1ce4e5b9u >> 33);
-}
-
 /*
  * Half of all ids are one row, which so has several runs. Tiny gradients become zeros with a sign: each
  * mean is of two ids at least, of the same weight.
@@ -64,11 +55,11 @@ static void make_bags(int step, uint32_t replica, int feature, bool tiny, struct
 
 	b->count = 0;
 	for (size_t s = 0; s < SAMPLES; s++) {
-		b->lengths[s] = (int64_t)(draw(step, replica, feature, s) % (BAG + 1));
+		b->lengths[s] = (int64_t)(help_draw(step, replica, feature, s) % (BAG + 1));
 		if (tiny && b->lengths[s] < 2)
 			b->lengths[s] = 2;
 		for (int64_t k = 0; k < b->lengths[s]; k++) {
-			uint32_t x = draw(step, replica, feature, 1000 + b->count);
+			uint32_t x = help_draw(step, replica, feature, 1000 + b->count);
 
 			b->weights[b->count] = tiny ? 0.5f : (float)(x % 7) * 0.25f + 0.125f;
 			b->ids[b->count++] = x & 64 ? 5
@@ -78,7 +69,8 @@ static void make_bags(int step, uint32_t replica, int feature, bool tiny, struct
 	}
 	for (size_t i = 0; i < SAMPLES * dim; i++)
 		b->gradients[i] = tiny ? -0x1p-149f
-				       : (float)draw(step, replica, feature, 5000 + i) * 0x1p-30f -
+				       : (float)help_draw(step, replica, feature, 5000 + i) *
+							  0x1p-30f -
 						  1.0f;
 }
 
@@ -116,45 +108,18 @@ static struct embeng *open_split(const struct embeng_optimizer *optimizer, uint3
 	return e;
 }
 
-static const char *slot_of(const struct embeng *e, int table, size_t array)
-{
-	return help_slot(embeng_get_model(e), (size_t)table, array);
-}
-
-static size_t arrays_of(const struct embeng *e)
-{
-	size_t count = 1 + embeng_model_slot_count(embeng_get_model(e), 0);
-
-	ck_assert_uint_le(count, ARRAYS);
-	return count;
-}
-
 /* All rows of a handle to or from the places that they have in the whole tables. */
 static void move_state(struct embeng *e, const struct embeng_shard *shard, bool write,
 		       struct state *state)
 {
 	for (int t = 0; t < TABLES; t++) {
-		size_t dim = (size_t)tables[t].dim;
-		struct embeng_shard_rows part;
-		array_of rows;
+		const struct whole_table whole = {.rows = tables[t].rows,
+						 .dim = (size_t)tables[t].dim,
+						 .arrays = help_array_count(e, t, ARRAYS),
+						 .apart = MOST_ROWS * MOST_DIM,
+						 .numbers = state->numbers[t][0]};
 
-		help_expect_ok(embeng_shard_rows(shard, tables[t].rows, &part));
-		for (size_t a = 0; a < arrays_of(e); a++) {
-			float *whole = state->numbers[t][a];
-
-			if (!write)
-				help_expect_ok(embeng_rows_read(e, t, slot_of(e, t, a), NULL,
-								(size_t)part.count, rows));
-			for (size_t i = 0; i < (size_t)part.count; i++) {
-				size_t at = (size_t)(part.first + (int64_t)i * part.stride) * dim;
-
-				memcpy(write ? rows + i * dim : whole + at,
-				       write ? whole + at : rows + i * dim, dim * sizeof(float));
-			}
-			if (write)
-				help_expect_ok(embeng_rows_write(e, t, slot_of(e, t, a), NULL,
-								 (size_t)part.count, rows));
-		}
+		help_move_rows(e, t, shard, write, &whole);
 	}
 }
 
@@ -167,26 +132,6 @@ static void add_bags(struct embeng_batch *b, int feature, const struct bags *bag
 	help_expect_ok(embeng_batch_ragged(b, feature, EMBENG_I64, ids, bags->count, bags->lengths,
 					   SAMPLES, feature == 1 ? bags->weights : NULL,
 					   feature == 1 ? bags->count : 0));
-}
-
-static void give_gradients(struct embeng *e, uint32_t replica, size_t count,
-			   const float *const *features, int sums)
-{
-	const struct embeng_gradients g = {.size = sizeof(g),
-					   .replica = replica,
-					   .count = count,
-					   .features = features,
-					   .sums = sums};
-
-	help_expect_ok(embeng_apply_gradients(e, &g, 0));
-}
-
-static void look_up(struct embeng *e, uint32_t replica, struct embeng_batch *b,
-		    struct embeng_activations *a)
-{
-	help_expect_ok(embeng_enqueue(e, b, 0));
-	embeng_batch_free(b);
-	help_expect_ok(embeng_dequeue(e, replica, 0, a));
 }
 
 /* Activations of a step: [replicas][features]. */
@@ -212,7 +157,7 @@ static void train_whole(struct embeng *e, int step, bool tiny, activations_of ou
 			make_bags(step, r, f, tiny, &bags[r][f]);
 			add_bags(b, f, &bags[r][f], bags[r][f].ids);
 		}
-		look_up(e, r, b, &a);
+		help_look_up(e, r, b, &a);
 		keep_activations(&a, r, out);
 	}
 	for (uint32_t r = 0; r < REPLICAS; r++) {
@@ -220,7 +165,7 @@ static void train_whole(struct embeng *e, int step, bool tiny, activations_of ou
 
 		for (int f = 0; f < FEATURES; f++)
 			features[f] = bags[r][f].gradients;
-		give_gradients(e, r, FEATURES, features, 0);
+		help_give_gradients(e, r, FEATURES, features, 0);
 	}
 }
 
@@ -284,7 +229,7 @@ static void fetch_rows(struct group *g, uint32_t replica, uint32_t host, const s
 		help_expect_ok(embeng_batch_dense(b, t, EMBENG_I64, asked[t].places + first, count,
 						  (int64_t[]){(int64_t)count}, 1));
 	}
-	look_up(owner, replica, b, &a);
+	help_look_up(owner, replica, b, &a);
 	for (int t = 0; t < TABLES; t++) {
 		size_t first = begin_of(&asked[t], host), dim = (size_t)tables[t].dim;
 
@@ -311,9 +256,9 @@ static void train_front(struct group *g, uint32_t replica, const struct bags *ba
 		add_bags(b, f, &bags[f], ids[f]);
 		features[f] = bags[f].gradients;
 	}
-	look_up(front, 0, b, &a);
+	help_look_up(front, 0, b, &a);
 	keep_activations(&a, replica, out);
-	give_gradients(front, 0, FEATURES, features, 0);
+	help_give_gradients(front, 0, FEATURES, features, 0);
 	for (int t = 0; t < TABLES; t++)
 		help_expect_ok(embeng_rows_read(front, t, NULL, NULL, asked[t].count, rows[t]));
 }
@@ -340,7 +285,7 @@ static void train_group(struct group *g, int step, bool tiny, activations_of out
 			for (int t = 0; t < TABLES; t++)
 				features[t] = rows[r][t] +
 					      begin_of(&asked[r][t], h) * (size_t)tables[t].dim;
-			give_gradients(g->owners[h], r, TABLES, features, g->sums);
+			help_give_gradients(g->owners[h], r, TABLES, features, g->sums);
 		}
 	}
 }

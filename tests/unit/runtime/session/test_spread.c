@@ -9,9 +9,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "checkpoint_help.h"
-#include "embeng/shard.h"
 #include "embeng/spread.h"
+#include "split_help.h"
 
 #define TABLES 5
 #define FEATURES 6
@@ -63,14 +62,6 @@ struct state {
 /* Activations of a step. */
 typedef float outputs_of[REPLICAS][FEATURES][OUTPUTS];
 
-static uint32_t draw(int step, uint32_t replica, int feature, size_t at)
-{
-	uint64_t x = ((uint64_t)step << 40) + ((uint64_t)replica << 32) + ((uint64_t)feature << 24);
-
-	x = (x + at + 1) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)((x ^ x >> 31) * 0xbf58476d1ce4e5b9u >> 33);
-}
-
 /* Half of all ids are one row, which so has several runs. Some are outside their tables. */
 static int64_t draw_id(uint32_t table, uint32_t x)
 {
@@ -91,11 +82,11 @@ static void make_bags(int step, uint32_t replica, int feature, bool tiny, struct
 	b->count = 0;
 	b->offsets[0] = 0;
 	for (size_t s = 0; s < SAMPLES; s++) {
-		b->lengths[s] = (int64_t)(draw(step, replica, feature, s) % (BAG + 1));
+		b->lengths[s] = (int64_t)(help_draw(step, replica, feature, s) % (BAG + 1));
 		if (tiny && b->lengths[s] < 2)
 			b->lengths[s] = 2;
 		for (int64_t k = 0; k < b->lengths[s]; k++) {
-			uint32_t x = draw(step, replica, feature, 1000 + b->count);
+			uint32_t x = help_draw(step, replica, feature, 1000 + b->count);
 
 			b->weights[b->count] = tiny ? 0.25f : (float)(x % 7) * 0.25f - 0.5f;
 			b->ids[b->count++] = draw_id(table, x);
@@ -105,7 +96,8 @@ static void make_bags(int step, uint32_t replica, int feature, bool tiny, struct
 	b->numbers = SAMPLES * (length ? length : 1) * tables[table].dim;
 	for (size_t i = 0; i < b->numbers; i++)
 		b->gradients[i] = tiny ? -0x1p-149f
-				       : (float)draw(step, replica, feature, 5000 + i) * 0x1p-30f -
+				       : (float)help_draw(step, replica, feature, 5000 + i) *
+							  0x1p-30f -
 						  1.0f;
 }
 
@@ -146,62 +138,19 @@ static struct embeng *open_spread(const struct embeng_optimizer *optimizer, bool
 	return e;
 }
 
-static size_t arrays_of(const struct embeng *e)
-{
-	size_t count = 1 + embeng_model_slot_count(embeng_get_model(e), 0);
-
-	ck_assert_uint_le(count, ARRAYS_MOST);
-	return count;
-}
-
 /* All rows of a handle to or from the places that they have in the whole tables. */
 static void move_state(struct embeng *e, const struct embeng_shard *shard, bool write,
 		       struct state *state)
 {
 	for (int t = 0; t < TABLES; t++) {
-		size_t dim = tables[t].dim;
-		struct embeng_shard_rows part;
-		array_of rows;
+		const struct whole_table whole = {.rows = tables[t].rows,
+						 .dim = tables[t].dim,
+						 .arrays = help_array_count(e, t, ARRAYS_MOST),
+						 .apart = MOST_ROWS * MOST_DIM,
+						 .numbers = state->numbers[t][0]};
 
-		help_expect_ok(embeng_shard_rows(shard, tables[t].rows, &part));
-		for (size_t a = 0; a < arrays_of(e); a++) {
-			const char *slot = help_slot(embeng_get_model(e), (size_t)t, a);
-			float *whole = state->numbers[t][a];
-
-			if (!write)
-				help_expect_ok(embeng_rows_read(e, t, slot, NULL,
-								(size_t)part.count, rows));
-			for (size_t i = 0; i < (size_t)part.count; i++) {
-				size_t at = (size_t)(part.first + (int64_t)i * part.stride) * dim;
-
-				memcpy(write ? rows + i * dim : whole + at,
-				       write ? whole + at : rows + i * dim, dim * sizeof(float));
-			}
-			if (write)
-				help_expect_ok(embeng_rows_write(e, t, slot, NULL,
-								 (size_t)part.count, rows));
-		}
+		help_move_rows(e, t, shard, write, &whole);
 	}
-}
-
-static void give_gradients(struct embeng *e, uint32_t replica, size_t count,
-			   const float *const *gradients, int sums)
-{
-	const struct embeng_gradients g = {.size = sizeof(g),
-					   .replica = replica,
-					   .count = count,
-					   .features = gradients,
-					   .sums = sums};
-
-	help_expect_ok(embeng_apply_gradients(e, &g, 0));
-}
-
-static void look_up(struct embeng *e, uint32_t replica, struct embeng_batch *b,
-		    struct embeng_activations *a)
-{
-	help_expect_ok(embeng_enqueue(e, b, 0));
-	embeng_batch_free(b);
-	help_expect_ok(embeng_dequeue(e, replica, 0, a));
 }
 
 /* -- the model in one handle ---------------------------------------------- */
@@ -223,7 +172,7 @@ static void train_whole(struct embeng *e, int step, bool tiny, outputs_of out)
 							   features[f].weighted ? x->weights : NULL,
 							   features[f].weighted ? x->count : 0));
 		}
-		look_up(e, r, b, &a);
+		help_look_up(e, r, b, &a);
 		for (int f = 0; f < FEATURES; f++)
 			memcpy(out[r][f], a.features[f].data, bags[r][f].numbers * sizeof(float));
 	}
@@ -232,7 +181,7 @@ static void train_whole(struct embeng *e, int step, bool tiny, outputs_of out)
 
 		for (int f = 0; f < FEATURES; f++)
 			gradients[f] = bags[r][f].gradients;
-		give_gradients(e, r, FEATURES, gradients, 0);
+		help_give_gradients(e, r, FEATURES, gradients, 0);
 	}
 }
 
@@ -334,7 +283,7 @@ static void gather_rows(struct hosts *h, uint32_t replica, uint32_t host, struct
 						  count, (int64_t[]){(int64_t)count}, 1));
 		help_expect_ok(embeng_batch_gather(b, t));
 	}
-	look_up(owner, replica, b, &a);
+	help_look_up(owner, replica, b, &a);
 	for (int t = 0; t < TABLES; t++)
 		memcpy(asked->rows[t] + rows_before(asked, t, host) * tables[t].dim,
 		       a.features[t].data, asked->counts[t][host] * tables[t].dim * sizeof(float));
@@ -384,8 +333,8 @@ static void train_hosts(struct hosts *h, struct asked *asked, int step, bool tin
 			for (int t = 0; t < TABLES; t++)
 				sums[t] = asked[r].sums[t] +
 					  rows_before(&asked[r], t, host) * tables[t].dim;
-			give_gradients(h->owners[host], r, TABLES, sums,
-				       h->control != CONTROL_PLAIN_SUMS);
+			help_give_gradients(h->owners[host], r, TABLES, sums,
+					    h->control != CONTROL_PLAIN_SUMS);
 		}
 	}
 }
