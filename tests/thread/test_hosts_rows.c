@@ -8,9 +8,22 @@
 static const uint32_t host_counts[] = {1, 2, 3, 4, 8};
 #define HOST_COUNTS 5
 
+/* Tables are whole or cut by columns, or their rows are spread. */
+static const char *const devices[] = {RUN_DEVICE, RUN_ROWS, RUN_ROWS ",sharding=div"};
+#define DEVICES 3
+static const char *device;
+
 static struct run make_run(void)
 {
-	return (struct run){.optimizer = embeng_adagrad(0.1f), .replicas = 4, .steps = 3};
+	return (struct run){
+		.device = device, .optimizer = embeng_adagrad(0.1f), .replicas = 4, .steps = 3};
+}
+
+/* The number of hosts of a loop over all of them and all devices, which is chosen. */
+static uint32_t choose_run(int i)
+{
+	device = devices[i / HOST_COUNTS];
+	return host_counts[i % HOST_COUNTS];
 }
 
 static const char *slot_of(const struct embeng *e, int t, size_t s)
@@ -80,9 +93,11 @@ static void read_rows(struct run_host *h)
 /* Steps that were handed in are seen without a flush. */
 START_TEST(rows_are_those_of_one_process)
 {
+	const uint32_t count = choose_run(_i);
+
 	alone = make_run();
 	run_alone(&alone);
-	run_on_all(read_rows, host_counts[_i]);
+	run_on_all(read_rows, count);
 	run_free_rows(&alone);
 }
 END_TEST
@@ -117,12 +132,12 @@ static void read_between(struct run_host *h)
 START_TEST(rows_between_steps)
 {
 	struct run_host hosts[RUN_HOSTS_MOST];
-	const uint32_t count = host_counts[_i];
+	const uint32_t count = choose_run(_i);
 
 	alone = make_run();
 	alone.pipelining = 1;
 	run_make_rows(&alone);
-	for (uint32_t n = 1; n <= count; n += count - 1) {
+	for (uint32_t n = 1; n <= count; n += count > 1 ? count - 1 : 1) {
 		struct run run = make_run();
 
 		run.pipelining = 1;
@@ -181,7 +196,9 @@ static void write_rows(struct run_host *h)
 
 START_TEST(highest_host_writes_last)
 {
-	run_on_all(write_rows, host_counts[_i]);
+	const uint32_t count = choose_run(_i);
+
+	run_on_all(write_rows, count);
 }
 END_TEST
 
@@ -232,7 +249,7 @@ static void *run_large(void *arg)
 		embeng_model_add_feature(model, &EMBENG_INIT(embeng_feature_config, .name = "f")),
 		0);
 	ck_assert_int_eq(embeng_group_open(&h->transport, NULL, &h->group, NULL), 0);
-	ck_assert_int_eq(embeng_open_group("soft:cores=1", model, h->group, &h->e, NULL), 0);
+	ck_assert_int_eq(embeng_open_group(device, model, h->group, &h->e, NULL), 0);
 	ck_assert_ptr_nonnull(hosts_part(h->e->hosts, 0, h->rank));
 	move_large(h->e, h->rank, 2);
 	embeng_close(h->e);
@@ -247,6 +264,7 @@ START_TEST(large_requests_go_in_rounds)
 	struct run_host hosts[2] = {0};
 	pthread_t threads[2];
 
+	device = devices[_i];
 	ck_assert_int_eq(threads_make(2, NULL, 0, transports), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		hosts[i].transport = transports[i];
@@ -278,6 +296,7 @@ static void fill_rows(struct run_host *h)
 /* The rows of a table part are columns of the global rows. */
 START_TEST(fills_are_those_of_one_process)
 {
+	const uint32_t count = choose_run(_i);
 	struct embeng_model *model;
 	struct run_host one = {0};
 
@@ -297,7 +316,7 @@ START_TEST(fills_are_those_of_one_process)
 	run_keep_rows(&alone, one.e);
 	embeng_close(one.e);
 	embeng_model_free(model);
-	run_on_all(fill_rows, host_counts[_i]);
+	run_on_all(fill_rows, count);
 	run_free_rows(&alone);
 }
 END_TEST
@@ -345,6 +364,7 @@ static void refuse_rows(struct run_host *h)
 
 START_TEST(refusals_are_all_hosts)
 {
+	device = devices[_i];
 	run_on_all(refuse_rows, 2);
 }
 END_TEST
@@ -352,12 +372,12 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, rows_are_those_of_one_process, 0, HOST_COUNTS);
-	tcase_add_loop_test(tcase, rows_between_steps, 1, HOST_COUNTS);
-	tcase_add_loop_test(tcase, highest_host_writes_last, 0, HOST_COUNTS);
-	tcase_add_test(tcase, large_requests_go_in_rounds);
-	tcase_add_loop_test(tcase, fills_are_those_of_one_process, 0, HOST_COUNTS);
-	tcase_add_test(tcase, refusals_are_all_hosts);
+	tcase_add_loop_test(tcase, rows_are_those_of_one_process, 0, DEVICES * HOST_COUNTS);
+	tcase_add_loop_test(tcase, rows_between_steps, 1, DEVICES * HOST_COUNTS);
+	tcase_add_loop_test(tcase, highest_host_writes_last, 0, DEVICES * HOST_COUNTS);
+	tcase_add_loop_test(tcase, large_requests_go_in_rounds, 0, DEVICES);
+	tcase_add_loop_test(tcase, fills_are_those_of_one_process, 0, DEVICES * HOST_COUNTS);
+	tcase_add_loop_test(tcase, refusals_are_all_hosts, 0, DEVICES);
 }
 
 int main(void)

@@ -109,25 +109,10 @@ static void call_without_gathering(struct run_host *h)
 {
 	static const char *const words = "table t0 are spread over the hosts of a group";
 	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
-	const struct embeng_initializer half = {.kind = EMBENG_INIT_CONSTANT, .a = 0.5f};
-	int64_t local;
-	uint32_t host;
-	float row[8] = {0};
 
-	expect_last(embeng_rows_read(h->e, 0, NULL, NULL, 1, row), -ENOTSUP, words);
-	expect_last(embeng_rows_write(h->e, 0, NULL, NULL, 1, row), -ENOTSUP, words);
 	expect_last(embeng_stats(h->e, 0, 0, &stats), -ENOTSUP, words);
 	expect_last(embeng_save(h->e, "/", NULL), -ENOTSUP, words);
 	expect_last(embeng_restore(h->e, "/", NULL), -ENOTSUP, words);
-	/* Each host fills the rows that it has of those that are asked for. */
-	ck_assert_int_eq(embeng_rows_fill(h->e, 0, NULL, 3, 20, &half), 0);
-	for (int64_t i = 2; i < 24; i++) {
-		ck_assert_int_eq(hosts_locate(h->e->hosts, 0, i, &host, &local), 0);
-		if (host != h->rank)
-			continue;
-		ck_assert_int_eq(embeng_rows_read(h->e->hosts->owner, 0, NULL, &local, 1, row), 0);
-		ck_assert_int_eq(row[7] == 0.5f, i >= 3 && i < 23);
-	}
 }
 
 START_TEST(calls_that_do_not_gather)

@@ -193,6 +193,11 @@ const struct place_part *hosts_part(const struct hosts *h, int table, uint32_t h
  * Return: 0, -ERANGE.
  */
 int hosts_locate(const struct hosts *h, int table, int64_t row, uint32_t *host, int64_t *local);
+/* Whether the rows of a table are spread over the hosts. */
+static inline bool hosts_is_spread(const struct hosts *h, int table)
+{
+	return h->place.parts[h->place.first[table]].kind == PLACE_ROWS;
+}
 /*
  * For a call that moves rows or columns of whole parts: 0, or -ENOTSUP if the rows of the table are spread, or of
  * any table, -1. All hosts find the same.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Rows of tables that lie on several hosts: each host asks for rows of its own, or for none, and the owners
- * of the table, or of its columns, read or write them.
+ * of the table, of its columns, or of its rows (rows_spread.c), read or write them.
  *
  * Rows move in rounds. Imagine the rows that the hosts ask for in one list, those of host 0 first: a round
  * takes the next ROUND_BYTES of it, so that no host needs more memory, and rows are written in the order of
@@ -13,54 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "moving.h"
 #include "segment.h"
 
 #define ROUND_BYTES (16u << 20)
 
-/* A host's request, before the first round. */
-struct wish {
-	uint64_t count;
-	uint32_t table, slot, listed, unused;
-};
-
-/**
- * struct moving - a call while rows move
- * @wishes: [hosts]
- * @before: [hosts + 1] how many rows the hosts before one ask for
- * @most: rows of a round
- * @at: the first row of the round, in the list of all
- * @numbers: [@most] row numbers, for the owner
- */
-struct moving {
-	struct embeng *e;
-	struct hosts *h;
-	const struct rows_asked *asked;
-	const char *phase;
-	struct wish *wishes;
-	uint64_t *before;
-	uint64_t most, at, width;
-	int64_t *numbers;
-};
-
 static bool is_write(const struct rows_asked *asked)
 {
 	return asked->op == EMBENG_OP_ROWS_WRITE;
-}
-
-/* Rows of a host that are in the round: @first of its own, and how many. */
-struct window {
-	uint64_t first, count;
-};
-
-static struct window window_of(const struct moving *m, uint32_t host)
-{
-	const uint64_t end = m->at + m->most;
-	uint64_t from = m->before[host], to = m->before[host + 1];
-
-	from = from < m->at ? m->at : from;
-	to = to > end ? end : to;
-	return (struct window){from - m->before[host], to > from ? to - from : 0};
 }
 
 static int refuse_wish(const struct moving *m, uint32_t host)
@@ -115,17 +75,23 @@ static int tell_wishes(struct moving *m)
 	return ret ? ret : add_wishes(m, received);
 }
 
-/* The numbers of a host's rows in the round, of its message or counted up. */
-static int take_numbers(struct moving *m, uint32_t host, struct reading *message)
+/* The numbers of a host's rows in the round, of its message or counted up, and how many. */
+static int take_numbers(struct moving *m, uint32_t host, struct reading *message, uint64_t *count)
 {
 	const struct window w = window_of(m, host);
 	const void *numbers;
+	int ret = 0;
 
-	if (m->wishes[host].listed) {
-		numbers = read_next(message, w.count * sizeof(int64_t));
+	*count = w.count;
+	if (m->spread)
+		ret = spread_take_count(m, host, message, count);
+	if (ret)
+		return ret;
+	if (m->spread || m->wishes[host].listed) {
+		numbers = read_next(message, *count * sizeof(int64_t));
 		if (!numbers)
 			return segment_bad(m->h, host, "row numbers");
-		memcpy(m->numbers, numbers, w.count * sizeof(int64_t));
+		memcpy(m->numbers, numbers, *count * sizeof(int64_t));
 		return 0;
 	}
 	for (uint64_t k = 0; k < w.count; k++)
@@ -153,17 +119,17 @@ static int read_for_hosts(struct moving *m, const struct place_part *part)
 
 	to = h->answer.data;
 	for (uint32_t i = 0; !ret && i < h->hosts; i++) {
-		const uint64_t count = part ? window_of(m, i).count : 0;
 		struct reading message = message_of(m, i);
+		uint64_t count = 0;
 
+		if (part)
+			ret = take_numbers(m, i, &message, &count);
 		send[i] = (struct embeng_bytes){to, count * row};
-		if (!count)
+		if (ret || !count)
 			continue;
-		ret = take_numbers(m, i, &message);
-		ret = ret ? ret
-			  : embeng_rows_read(h->owner, h->tables[part->table],
-					     slot_name_of(h, part->table, (size_t)m->asked->slot),
-					     m->numbers, count, (float *)(void *)to);
+		ret = embeng_rows_read(h->owner, h->tables[part->table],
+				       slot_name_of(h, part->table, (size_t)m->asked->slot),
+				       m->numbers, count, (float *)(void *)to);
 		to += count * row;
 	}
 	return ret;
@@ -185,34 +151,46 @@ static int place_columns(const struct moving *m, const struct place_part *part)
 	return 0;
 }
 
-static void ask_owners(const struct moving *m)
+static int ask_owners(struct moving *m)
 {
 	const struct window w = window_of(m, m->h->rank);
 	struct embeng_bytes *send = m->h->send[CHANNEL_CONTROL];
 
+	if (m->spread)
+		return spread_pack_rows(m, false);
 	for (uint32_t i = 0; i < m->h->hosts; i++)
 		send[i] = m->asked->ids && hosts_part(m->h, m->asked->table, i)
 				  ? (struct embeng_bytes){m->asked->ids + w.first, 8 * w.count}
 				  : (struct embeng_bytes){0};
+	return 0;
+}
+
+/* The rows that came, in the program's memory. */
+static int place_rows(const struct moving *m)
+{
+	const size_t *first = &m->h->place.first[m->asked->table];
+	int ret = 0;
+
+	if (m->spread)
+		return spread_place_rows(m);
+	for (size_t i = first[0]; !ret && i < first[1]; i++)
+		ret = window_of(m, m->h->rank).count ? place_columns(m, &m->h->place.parts[i]) : 0;
+	return ret;
 }
 
 static int read_round(struct moving *m)
 {
 	struct hosts *h = m->h;
-	const int table = m->asked->table;
-	int ret;
+	int ret = ask_owners(m);
 
-	ask_owners(m);
-	ret = hosts_control(m->e, m->phase, 0, h->send[CHANNEL_CONTROL],
+	ret = hosts_control(m->e, m->phase, ret, h->send[CHANNEL_CONTROL],
 			    h->received[CHANNEL_CONTROL]);
 	if (ret)
 		return ret;
-	ret = read_for_hosts(m, hosts_part(h, table, h->rank));
+	ret = read_for_hosts(m, hosts_part(h, m->asked->table, h->rank));
 	ret = hosts_control(m->e, m->phase, ret, h->send[CHANNEL_CONTROL],
 			    h->received[CHANNEL_CONTROL]);
-	for (size_t i = h->place.first[table]; !ret && i < h->place.first[table + 1]; i++)
-		ret = window_of(m, h->rank).count ? place_columns(m, &h->place.parts[i]) : 0;
-	return ret;
+	return ret ? ret : place_rows(m);
 }
 
 static int read_rounds(struct moving *m)
@@ -248,9 +226,13 @@ static int pack_rows(struct moving *m)
 	const int table = m->asked->table;
 	const size_t first = h->place.first[table], end = h->place.first[table + 1];
 	const uint64_t count = window_of(m, h->rank).count;
-	int ret = memory_need(&h->answer, count * m->width * 4 + (end - first) * (8 * count + 8));
-	char *to = h->answer.data, *next;
+	char *to, *next;
+	int ret;
 
+	if (m->spread)
+		return spread_pack_rows(m, true);
+	ret = memory_need(&h->answer, count * m->width * 4 + (end - first) * (8 * count + 8));
+	to = h->answer.data;
 	memset(h->send[CHANNEL_CONTROL], 0, h->hosts * sizeof(struct embeng_bytes));
 	for (size_t i = first; !ret && count && i < end; i++, to = next) {
 		next = pack_columns(m, &h->place.parts[i], to);
@@ -267,22 +249,19 @@ static int write_for_hosts(struct moving *m, const struct place_part *part)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && part && i < h->hosts; i++) {
-		const uint64_t count = window_of(m, i).count;
 		struct reading message = message_of(m, i);
 		const float *rows;
+		uint64_t count;
 
-		if (!count)
+		ret = take_numbers(m, i, &message, &count);
+		if (ret || !count)
 			continue;
-		ret = take_numbers(m, i, &message);
-		rows = ret ? NULL
-			   : read_next(&message,
-				       4 * count * part_width(h, part, (size_t)m->asked->slot));
-		if (!ret && !rows)
-			ret = segment_bad(h, i, "rows");
-		ret = ret ? ret
-			  : embeng_rows_write(h->owner, h->tables[part->table],
-					      slot_name_of(h, part->table, (size_t)m->asked->slot),
-					      m->numbers, count, rows);
+		rows = read_next(&message, 4 * count * part_width(h, part, (size_t)m->asked->slot));
+		if (!rows)
+			return segment_bad(h, i, "rows");
+		ret = embeng_rows_write(h->owner, h->tables[part->table],
+					slot_name_of(h, part->table, (size_t)m->asked->slot),
+					m->numbers, count, rows);
 	}
 	return ret;
 }
@@ -314,8 +293,11 @@ static int move_with_memory(struct moving *m)
 	m->most = ROUND_BYTES / (8 + 4 * m->width) + 1;
 	if (m->most > m->before[m->h->hosts])
 		m->most = m->before[m->h->hosts];
+	m->spread = hosts_is_spread(m->h, m->asked->table);
 	m->numbers = malloc(m->most * sizeof(*m->numbers) + 1);
-	if (!m->numbers)
+	if (m->spread)
+		ret = spread_make(m);
+	if (!ret && !m->numbers)
 		ret = fail(-ENOMEM, "%s: there is no memory for row numbers", m->asked->what);
 	ret = hosts_control(m->e, m->phase, ret, NULL, NULL);
 	return ret ? ret : is_write(m->asked) ? write_rounds(m) : read_rounds(m);
@@ -339,6 +321,7 @@ static int move_hosts_rows(struct embeng *e, const struct rows_asked *asked)
 	free(m.wishes);
 	free(m.before);
 	free(m.numbers);
+	spread_free(&m);
 	return ret;
 }
 
@@ -355,8 +338,6 @@ int hosts_rows(struct embeng *e, const struct rows_asked *asked)
 		return ret;
 	if (asked->status)
 		error_set(asked->status, error.status, "%s", error.text);
-	if (!told.status && told.op != EMBENG_OP_ROWS_FILL)
-		told.status = hosts_refuse_spread(e->hosts, told.table, told.what);
 	ret = told.op == EMBENG_OP_ROWS_FILL ? fill_hosts_rows(e, &told)
 					     : move_hosts_rows(e, &told);
 	hosts_leave(e);
