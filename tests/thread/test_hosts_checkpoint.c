@@ -11,9 +11,20 @@ static const uint32_t host_counts[] = {1, 2, 3, 4, 8};
 #define HOST_COUNTS 5
 #define HALF 3 /* steps before the save */
 
+/* Tables are whole or cut by columns, or their rows are spread; or some are spread, and others are not. */
+static const char *const devices[] = {RUN_DEVICE, RUN_ROWS, RUN_ROWS ",sharding=div"};
+#define DEVICES 3
+static const char *device = RUN_DEVICE;
+static int mixed;
+
 static struct run make_run(void)
 {
-	return (struct run){.optimizer = embeng_adam(0.01f), .replicas = 4, .steps = 2 * HALF};
+	return (struct run){.device = device,
+			    .mixed = mixed,
+			    .optimizer = embeng_adam(0.01f),
+			    .replicas = 4,
+			    .steps = 2 * HALF,
+			    .period = HALF};
 }
 
 /* The whole run of one process, and the folder of this test. */
@@ -50,38 +61,60 @@ static void save_half(struct run_host *h)
 	run_note(h, embeng_table_freeze(h->e, 2, 0));
 }
 
-/* Goes on from the checkpoint, as if nothing had been. */
-static void train_second_half(struct run_host *h)
+/* How many numbers of a slot, all of whose rows each host reads, are not those of one process. */
+static size_t count_other_numbers(struct run_host *h, int t, size_t s)
+{
+	const struct embeng_model *m = embeng_get_model(h->e);
+	const size_t floats = run_slot_floats(h->e, t, s);
+	float *got = malloc(sizeof(*got) * floats);
+	size_t others = 0;
+
+	run_note(h,
+		 embeng_rows_read(h->e, t, s ? embeng_model_slot_name(m, (size_t)t, s - 1) : NULL,
+				  NULL, (size_t)run_rows[t], got));
+	for (size_t i = 0; !h->code && i < floats; i++)
+		others += memcmp(&got[i], &alone.rows[t][s][i], sizeof(*got)) != 0;
+	free(got);
+	return others;
+}
+
+static size_t go_on(struct run_host *h)
 {
 	struct embeng_restore_report report = EMBENG_INIT(embeng_restore_report);
 	const struct embeng_restore_options o = EMBENG_INIT(embeng_restore_options,
 							    .report = &report);
 	struct run half = *h->run;
 	uint64_t step = 0;
+	size_t others = 0;
 
 	run_note(h, embeng_restore(h->e, folder, &o));
 	run_note(h, embeng_step(h->e, &step));
 	ck_assert_msg(h->code || step == HALF, "%s, step %u", h->text, (unsigned int)step);
 	ck_assert_msg(h->code || report.tables == RUN_TABLES, "%zu tables", report.tables);
-	/* Steps of the session count from 1 again, so the run's data are those of the first steps. */
+	/* Steps of the session count from 1 again, and the data of its steps do, too. */
 	half.steps = HALF;
 	run_note(h, run_train(&half, h->e, 1));
 	for (int t = 0; !h->code && t < RUN_TABLES; t++)
 		for (size_t s = 0; s <= embeng_model_slot_count(embeng_get_model(h->e), (size_t)t);
-		     s++) {
-			const size_t floats = run_slot_floats(h->e, t, s);
-			float *got = malloc(sizeof(*got) * floats);
+		     s++)
+			others += count_other_numbers(h, t, s);
+	return others;
+}
 
-			run_note(h,
-				 embeng_rows_read(h->e, t,
-						  s ? embeng_model_slot_name(embeng_get_model(h->e),
-									     (size_t)t, s - 1)
-						    : NULL,
-						  NULL, (size_t)run_rows[t], got));
-			if (!h->code)
-				ck_assert_mem_eq(got, alone.rows[t][s], floats * sizeof(*got));
-			free(got);
-		}
+/* Goes on from the checkpoint, as if nothing had been. */
+static void train_second_half(struct run_host *h)
+{
+	ck_assert_uint_eq(go_on(h), 0);
+}
+
+/* The control: replicas that change places are added in another order. */
+static void train_another_half(struct run_host *h)
+{
+	struct run reversed = *h->run;
+
+	reversed.reversed = 1;
+	h->run = &reversed;
+	ck_assert_uint_gt(go_on(h), 0);
 }
 
 static enum embeng_non_finite non_finite;
@@ -99,12 +132,11 @@ static void run_on(void (*body)(struct run_host *h), uint32_t count)
 	run_free_rows(&run);
 }
 
-/* One process that never saved. */
+/* One process that trains without a break, and another one that saves in the middle. */
 static void run_whole(void)
 {
 	struct run_host one = {.run = &alone};
 	struct embeng_model *model;
-	struct run half;
 
 	alone = make_run();
 	run_make_rows(&alone);
@@ -112,18 +144,12 @@ static void run_whole(void)
 	ck_assert_int_eq(embeng_open("soft:cores=1", model, &one.e, NULL), 0);
 	train_first_half(&one);
 	ck_assert_int_eq(one.code, 0);
-	run_keep_rows(&alone, one.e);
-	embeng_close(one.e);
-	/* The second half has the data of the first, in a handle that brings its steps and rows. */
-	ck_assert_int_eq(embeng_open("soft:cores=1", model, &one.e, NULL), 0);
-	run_on(save_half, 1);
-	ck_assert_int_eq(embeng_restore(one.e, folder, NULL), 0);
-	half = alone;
-	half.steps = HALF;
-	ck_assert_int_eq(run_train(&half, one.e, 1), 0);
+	ck_assert_int_eq(embeng_table_freeze(one.e, 2, 0), 0);
+	ck_assert_int_eq(run_train(&alone, one.e, HALF + 1), 0);
 	run_keep_rows(&alone, one.e);
 	embeng_close(one.e);
 	embeng_model_free(model);
+	run_on(save_half, 1);
 }
 
 /* Rows of the checkpoint of @count hosts against that of one process, and its form. */
@@ -164,22 +190,56 @@ static void compare_checkpoints(const char *left, const char *right, uint32_t co
 	embeng_checkpoint_close(all);
 }
 
+/* Goes on from the folder at every number of hosts and with every distribution of tables. */
+static void go_on_everywhere(void)
+{
+	for (size_t to = 0; to < HOST_COUNTS * DEVICES; to++) {
+		device = devices[to / HOST_COUNTS];
+		run_on(train_second_half, host_counts[to % HOST_COUNTS]);
+	}
+	run_on(train_another_half, 3);
+}
+
 /* A checkpoint of each number of hosts goes on at every number of hosts, with the bits of one process. */
 START_TEST(from_any_number_to_any)
 {
+	const uint32_t count = host_counts[_i % HOST_COUNTS];
 	char of_one[HELP_PATH];
 
 	help_never_sync();
 	folder_new(folder);
 	run_whole();
+	if (count == 1)
+		go_on_everywhere();
 	strcpy(of_one, folder);
 	folder_new(folder);
+	device = devices[_i / HOST_COUNTS];
 	/* Hosts that wait for others hear of them at each chunk, or not at all. */
 	hosts_beat_ns = _i % 2 ? 0 : hosts_beat_ns;
-	run_on(save_half, host_counts[_i]);
-	compare_checkpoints(of_one, folder, host_counts[_i]);
-	for (size_t to = 0; to < HOST_COUNTS; to++)
-		run_on(train_second_half, host_counts[to]);
+	run_on(save_half, count);
+	compare_checkpoints(of_one, folder, count);
+	go_on_everywhere();
+	run_free_rows(&alone);
+	folder_remove(of_one);
+	folder_remove(folder);
+}
+END_TEST
+
+/* A model has tables of all three kinds, which share one distribution of rows in the checkpoint. */
+START_TEST(mixed_tables)
+{
+	char of_one[HELP_PATH];
+
+	mixed = 1;
+	help_never_sync();
+	folder_new(folder);
+	run_whole();
+	strcpy(of_one, folder);
+	folder_new(folder);
+	device = devices[1 + _i % 2];
+	run_on(save_half, 3);
+	compare_checkpoints(of_one, folder, 3);
+	go_on_everywhere();
 	run_free_rows(&alone);
 	folder_remove(of_one);
 	folder_remove(folder);
@@ -209,6 +269,7 @@ START_TEST(earlier_ones_are_kept)
 	struct embeng_checkpoint_info info = EMBENG_INIT(embeng_checkpoint_info);
 	struct embeng_checkpoint *c;
 
+	device = devices[_i];
 	help_never_sync();
 	folder_new(folder);
 	run_on(save_twice, 3);
@@ -272,6 +333,7 @@ START_TEST(refusals_are_all_hosts)
 {
 	struct embeng_checkpoint *c;
 
+	device = devices[_i];
 	help_never_sync();
 	folder_new(folder);
 	non_finite = EMBENG_NON_FINITE_ALLOW;
@@ -281,6 +343,131 @@ START_TEST(refusals_are_all_hosts)
 	ck_assert_int_eq(embeng_checkpoint_finite(c, 1), 0);
 	ck_assert_int_eq(embeng_checkpoint_verify(c, NULL, NULL), 0);
 	embeng_checkpoint_close(c);
+	folder_remove(folder);
+}
+END_TEST
+
+/* -- reports of a restore, and tables that have grown -- */
+
+/* Three values, in rows of several hosts, are in one array, and one is in another. */
+static void save_values(struct run_host *h)
+{
+	const struct embeng_save_options o = EMBENG_INIT(embeng_save_options,
+							 .flags = EMBENG_SAVE_NOT_FINITE);
+	const int64_t rows[] = {7, 100, 101, 299};
+	float data[4 * 96] = {0};
+
+	data[0] = data[96] = data[3 * 96 + 95] = INFINITY;
+	run_note(h, embeng_rows_write(h->e, 1, NULL, rows, h->rank ? 0 : 4, data));
+	run_note(h, embeng_rows_write(h->e, 3, NULL, rows, h->rank ? 0 : 1, data));
+	run_note(h, embeng_save(h->e, folder, &o));
+}
+
+/* A host tells the first one of its own rows. */
+static void check_own_value(const struct run_host *h, const char *text)
+{
+	static const int64_t rows[] = {7, 100, 299};
+	char words[64] = "table t1";
+	bool has = false;
+
+	for (size_t i = 0; !has && i < 3; i++) {
+		uint32_t host;
+		int64_t local;
+
+		ck_assert_int_eq(hosts_locate(h->e->hosts, 1, rows[i], &host, &local), 0);
+		has = host == h->rank;
+		if (has)
+			snprintf(words, sizeof(words), "table t1, parameters: row %d, ",
+				 (int)rows[i]);
+	}
+	ck_assert_msg(has == (strstr(text, words) != NULL), "host %u: %s", h->rank, text);
+}
+
+static void restore_values(struct run_host *h)
+{
+	struct embeng_restore_report report = EMBENG_INIT(embeng_restore_report);
+	const struct embeng_restore_options o = EMBENG_INIT(embeng_restore_options,
+							    .report = &report);
+
+	run_note(h, embeng_restore(h->e, folder, &o));
+	ck_assert_uint_eq(report.not_finite, 2);
+	if (hosts_is_spread(h->e->hosts, 1))
+		check_own_value(h, report.text);
+}
+
+START_TEST(values_that_are_not_finite)
+{
+	device = devices[_i];
+	help_never_sync();
+	folder_new(folder);
+	non_finite = EMBENG_NON_FINITE_ALLOW;
+	run_on(save_values, 3);
+	run_on(restore_values, 3);
+	run_on(restore_values, 2);
+	folder_remove(folder);
+}
+END_TEST
+
+#define GROWN_ROWS 17
+#define SAVED_ROWS 10
+
+static struct embeng_model *grown_model(int64_t rows)
+{
+	const struct help_table table = {"grown", rows, 4, embeng_adagrad(0.1f)};
+
+	return help_model(&table, 1);
+}
+
+static void *restore_grown(void *arg)
+{
+	const struct embeng_restore_options o = EMBENG_INIT(embeng_restore_options,
+							    .flags = EMBENG_RESTORE_OTHER_SHAPES);
+	struct embeng_model *model = grown_model(GROWN_ROWS);
+	struct run_host *h = arg;
+	float got[GROWN_ROWS * 4];
+
+	ck_assert_int_eq(embeng_group_open(&h->transport, NULL, &h->group, NULL), 0);
+	ck_assert_int_eq(embeng_open_group(device, model, h->group, &h->e, NULL), 0);
+	for (size_t i = 0; i < GROWN_ROWS * 4; i++)
+		got[i] = -1 - (float)i;
+	ck_assert_int_eq(embeng_rows_write(h->e, 0, NULL, NULL, h->rank ? 0 : GROWN_ROWS, got), 0);
+	ck_assert_int_eq(embeng_restore(h->e, folder, &o), 0);
+	ck_assert_int_eq(embeng_rows_read(h->e, 0, NULL, NULL, GROWN_ROWS, got), 0);
+	for (size_t i = 0; i < GROWN_ROWS * 4; i++)
+		ck_assert_float_eq(got[i], i < SAVED_ROWS * 4 ? 1 + (float)i : -1 - (float)i);
+	embeng_close(h->e);
+	embeng_group_close(h->group);
+	embeng_model_free(model);
+	return NULL;
+}
+
+/* Rows that the checkpoint lacks stay as they are, whichever host has them. */
+START_TEST(more_rows_than_the_checkpoint)
+{
+	struct embeng_model *model = grown_model(SAVED_ROWS);
+	struct embeng_transport transports[3];
+	struct run_host hosts[3] = {0};
+	float data[SAVED_ROWS * 4];
+	pthread_t threads[3];
+	struct embeng *e;
+
+	device = devices[_i];
+	help_never_sync();
+	folder_new(folder);
+	for (size_t i = 0; i < SAVED_ROWS * 4; i++)
+		data[i] = 1 + (float)i;
+	ck_assert_int_eq(embeng_open("soft:cores=1", model, &e, NULL), 0);
+	ck_assert_int_eq(embeng_rows_write(e, 0, NULL, NULL, SAVED_ROWS, data), 0);
+	ck_assert_int_eq(embeng_save(e, folder, NULL), 0);
+	embeng_close(e);
+	embeng_model_free(model);
+	ck_assert_int_eq(threads_make(3, NULL, 0, transports), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		hosts[i] = (struct run_host){.transport = transports[i], .rank = i};
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, restore_grown, &hosts[i]), 0);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
 	folder_remove(folder);
 }
 END_TEST
@@ -368,8 +555,9 @@ START_TEST(failing_disks)
 {
 	int at = 0, stride = 1;
 
-	failing_host = (uint32_t)_i;
-	hosts_beat_ns = _i == 1 ? 0 : hosts_beat_ns;
+	failing_host = (uint32_t)_i % 3;
+	device = devices[_i / 3];
+	hosts_beat_ns = _i % 3 == 1 ? 0 : hosts_beat_ns;
 	help_never_sync();
 	folder_new(folder);
 	run_on(save_first, 3);
@@ -423,12 +611,13 @@ START_TEST(a_host_dies)
 {
 	uint64_t message = 0;
 
-	hosts_beat_ns = _i == 1 ? 0 : hosts_beat_ns;
+	device = devices[_i / 3];
+	hosts_beat_ns = _i % 3 == 1 ? 0 : hosts_beat_ns;
 	help_never_sync();
 	folder_new(folder);
 	do
 		run_on(save_first, 3);
-	while (save_with_death((uint32_t)_i, message++));
+	while (save_with_death((uint32_t)_i % 3, message++));
 	ck_assert_uint_gt(message, 20);
 	folder_remove(folder);
 }
@@ -481,6 +670,7 @@ static void restore_damaged(struct run_host *h)
 
 START_TEST(damage_leaves_all_as_it_was)
 {
+	device = devices[_i];
 	help_never_sync();
 	folder_new(folder);
 	run_on(save_first, 3);
@@ -493,12 +683,15 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, from_any_number_to_any, 0, HOST_COUNTS);
-	tcase_add_test(tcase, earlier_ones_are_kept);
-	tcase_add_test(tcase, refusals_are_all_hosts);
-	tcase_add_loop_test(tcase, failing_disks, 0, 3);
-	tcase_add_loop_test(tcase, a_host_dies, 0, 3);
-	tcase_add_test(tcase, damage_leaves_all_as_it_was);
+	tcase_add_loop_test(tcase, from_any_number_to_any, 0, DEVICES * HOST_COUNTS);
+	tcase_add_loop_test(tcase, mixed_tables, 0, 2);
+	tcase_add_loop_test(tcase, earlier_ones_are_kept, 0, DEVICES);
+	tcase_add_loop_test(tcase, refusals_are_all_hosts, 0, DEVICES);
+	tcase_add_loop_test(tcase, values_that_are_not_finite, 0, DEVICES);
+	tcase_add_loop_test(tcase, more_rows_than_the_checkpoint, 0, DEVICES);
+	tcase_add_loop_test(tcase, failing_disks, 0, 6);
+	tcase_add_loop_test(tcase, a_host_dies, 0, 6);
+	tcase_add_loop_test(tcase, damage_leaves_all_as_it_was, 0, DEVICES);
 }
 
 int main(void)

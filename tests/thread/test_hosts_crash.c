@@ -15,12 +15,17 @@
 static const char *const states[] = {"old", "new", "older"};
 #define OLDER 2
 
-/* The last table is cut by columns between two hosts, and has three shards. */
+/* The last table is cut by columns between two hosts, and has three shards; or all rows are spread. */
 static const int64_t rows_of[TABLES] = {6, 5, 24};
 static const int64_t dims_of[TABLES] = {2, 3, 32};
 
 static char folder[HELP_PATH];
 static uint32_t keep;
+
+static const char *const devices[] = {"soft:cores=1", "soft:cores=1,exchange=rows",
+				      "soft:cores=1,exchange=rows,sharding=div"};
+#define DEVICES 3
+static const char *device;
 
 static struct embeng_model *make_model(void)
 {
@@ -143,7 +148,7 @@ static void *run_crash_host(void *arg)
 
 	replay_host = h->rank;
 	help_expect_ok(embeng_group_open(&h->transport, NULL, &group, NULL));
-	help_expect_ok(embeng_open_group("soft:cores=1", model, group, &e, NULL));
+	help_expect_ok(embeng_open_group(device, model, group, &e, NULL));
 	for (int state = keep > 1 ? OLDER : 0; h->had_old; state = 0) {
 		fill_state(e, state, !h->rank);
 		help_expect_ok(save_state(e, state));
@@ -314,12 +319,18 @@ static void crash_everywhere(bool had_old)
 	folder_remove(crash);
 }
 
-/* Over an old checkpoint, with an earlier one kept, and in an empty folder; each in several orders. */
+/*
+ * Over an old checkpoint, with an earlier one kept, and in an empty folder; each in several orders. Rows that are
+ * spread are in one order each, since all hosts write more.
+ */
 START_TEST(each_prefix_of_three_hosts)
 {
-	order = (uint32_t)_i % ORDERS;
-	keep = _i / ORDERS == 1 ? 2 : 1;
-	crash_everywhere(_i / ORDERS < 2);
+	const int kind = _i / ORDERS % 3;
+
+	device = devices[_i / ORDERS / 3];
+	order = (uint32_t)(device == devices[0] ? _i : _i / ORDERS) % ORDERS;
+	keep = kind == 1 ? 2 : 1;
+	crash_everywhere(kind < 2);
 }
 END_TEST
 
@@ -327,6 +338,8 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, each_prefix_of_three_hosts, 0, 3 * ORDERS);
+	for (int i = 3 * ORDERS; i < DEVICES * 3 * ORDERS; i += 2 * ORDERS)
+		tcase_add_loop_test(tcase, each_prefix_of_three_hosts, i, i + 1);
 }
 
 int main(void)

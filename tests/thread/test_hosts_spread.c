@@ -111,8 +111,6 @@ static void call_without_gathering(struct run_host *h)
 	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
 
 	expect_last(embeng_stats(h->e, 0, 0, &stats), -ENOTSUP, words);
-	expect_last(embeng_save(h->e, "/", NULL), -ENOTSUP, words);
-	expect_last(embeng_restore(h->e, "/", NULL), -ENOTSUP, words);
 }
 
 START_TEST(calls_that_do_not_gather)

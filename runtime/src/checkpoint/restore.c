@@ -29,9 +29,9 @@ static uint64_t wide_row_bytes(const struct restore *r, const struct array_pair 
 }
 
 /* Bytes of a copy of the whole array, with the rows that stay. */
-static uint64_t copy_of_pair_bytes(const struct restore *r, const struct array_pair *pair)
+static uint64_t copy_of_pair_bytes(const struct array_pair *pair)
 {
-	return pair_row_bytes(pair) * (uint64_t)r->e->model->tables[pair->table].rows;
+	return pair_row_bytes(pair) * (uint64_t)pair->to_rows.count;
 }
 
 /* Once rows are overwritten in place, going on is the only way to whole tables. */
@@ -90,7 +90,7 @@ static bool has_room_for_copies(const struct restore *r)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < r->pair_count; i++)
-		bytes += copy_of_pair_bytes(r, &r->pairs[i]);
+		bytes += copy_of_pair_bytes(&r->pairs[i]);
 	return !d->ops->room || bytes <= d->ops->room(d) / 20 * 19;
 }
 
@@ -150,7 +150,11 @@ static void pick_columns(struct restore *r, const struct array_pair *pair, uint6
 /* Reads rows of the checkpoint into the memory of a chunk, and looks at their numbers. */
 static int read_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t count)
 {
-	const struct embeng_shard_rows rows = {(int64_t)first, 1, (int64_t)count};
+	const struct embeng_shard_rows rows = {
+		.first = pair->to_rows.first + (int64_t)first * pair->to_rows.stride,
+		.stride = pair->to_rows.stride,
+		.count = (int64_t)count,
+	};
 	const bool cut = pair_row_bytes(pair) != wide_row_bytes(r, pair);
 	char *data = rows_chunk_data(r->to);
 	int ret = cut ? make_wide(r, count * wide_row_bytes(r, pair)) : 0;
@@ -160,8 +164,7 @@ static int read_chunk(struct restore *r, struct array_pair *pair, uint64_t first
 		ret = r->parts->beat(r);
 	ret = ret ? ret : checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows, read);
 	if (!ret && !r->loading)
-		ret = restore_check_numbers(r, pair, first, (const float *)(const void *)read,
-					    count);
+		ret = restore_check_numbers(r, pair, &rows, (const float *)(const void *)read);
 	if (!ret && cut)
 		pick_columns(r, pair, count, data);
 	r->done += count * pair_row_bytes(pair);
@@ -208,7 +211,7 @@ static int each_chunk(struct restore *r, struct array_pair *pair, uint64_t first
 /* In the order of rows, however they are sharded there. */
 static int load_pair(struct restore *r, struct array_pair *pair)
 {
-	uint64_t all = (uint64_t)r->e->model->tables[pair->table].rows;
+	uint64_t all = (uint64_t)pair->to_rows.count;
 	int ret = each_chunk(r, pair, 0, pair->rows, load_chunk);
 
 	if (ret || !r->staged)

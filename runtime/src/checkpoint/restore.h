@@ -8,13 +8,24 @@
 
 struct restore;
 
-/* One table's parameters or one of its slots, in the model and in the checkpoint. */
+/**
+ * struct array_pair - one table's parameters or one of its slots, in the model and in the checkpoint
+ * @table, @array: in the model
+ * @from_table, @from_array: in the checkpoint
+ * @rows: rows that both have; those of the handle that has the rows
+ * @noted: the report has a value of it that is not finite, or shall not have one
+ * @found: such a value was found here
+ * @to_table: in the handle that has the rows
+ * @to_rows: rows that its table has, by their numbers in the table of the model
+ * @to_first, @to_columns: columns that it has
+ */
 struct array_pair {
 	int table, array;
 	int from_table, from_array;
-	uint64_t rows; /* those that both have, from row 0 on */
-	bool noted;    /* the report has a value of it that is not finite */
-	int to_table;  /* in the handle that has the rows; with @to_columns from @to_first on */
+	uint64_t rows;
+	bool noted, found;
+	int to_table;
+	struct embeng_shard_rows to_rows;
 	uint64_t to_first, to_columns;
 };
 
@@ -65,12 +76,12 @@ int restore_pair_all(struct restore *r);
 void restore_note_settings(struct restore *r);
 
 /*
- * restore_notes.c: looks at numbers before they are written. @data: rows [first, first + count).
+ * restore_notes.c: looks at numbers before they are written. @data: rows of the whole table.
  * Those that are not finite, and that the model allows, are noted in the report.
  *
  * Return: 0, -ERANGE naming table, slot and row of one that the model cannot have.
  */
-int restore_check_numbers(struct restore *r, struct array_pair *pair, uint64_t first,
-			  const float *data, uint64_t count);
+int restore_check_numbers(struct restore *r, struct array_pair *pair,
+			  const struct embeng_shard_rows *rows, const float *data);
 
 #endif

@@ -200,21 +200,27 @@ static void note_not_finite(struct restore *r, const struct array_pair *pair, ui
 	add_note(r, line);
 }
 
-int restore_check_numbers(struct restore *r, struct array_pair *pair, uint64_t first,
-			  const float *data, uint64_t count)
+static uint64_t number_of_row(const struct embeng_shard_rows *rows, uint64_t at)
+{
+	return (uint64_t)rows->first + at * (uint64_t)rows->stride;
+}
+
+int restore_check_numbers(struct restore *r, struct array_pair *pair,
+			  const struct embeng_shard_rows *rows, const float *data)
 {
 	const struct embeng_model *m = r->e->model;
 	uint64_t width = model_width(&m->tables[pair->table], (size_t)pair->array);
-	uint64_t n = count * width;
+	uint64_t n = (uint64_t)rows->count * width;
 	uint64_t at = numbers_first_bad(m, pair->table, (size_t)pair->array, data, n);
 
 	if (at < n)
-		return refuse_number(r, pair, first + at / width, at % width, data[at]);
+		return refuse_number(r, pair, number_of_row(rows, at / width), at % width,
+				     data[at]);
 	if (pair->noted || m->engine.non_finite != EMBENG_NON_FINITE_ALLOW)
 		return 0;
 	at = find_unfinite_float(data, n);
-	pair->noted = at < n;
+	pair->noted = pair->found = at < n;
 	if (pair->noted)
-		note_not_finite(r, pair, first + at / width, at % width, data[at]);
+		note_not_finite(r, pair, number_of_row(rows, at / width), at % width, data[at]);
 	return 0;
 }

@@ -128,6 +128,7 @@ static void pair_arrays(struct restore *r, int table, int array, int from_table,
 		.from_array = from_array,
 		.rows = rows,
 		.to_table = table,
+		.to_rows = {0, 1, t->rows},
 		.to_columns = model_width(t, (size_t)array),
 	};
 	r->total += rows * model_row_bytes(t, (size_t)array);

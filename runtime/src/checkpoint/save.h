@@ -89,6 +89,8 @@ void save_forget_index(struct save *s);
 
 /* An owner whose tables share no shard at all. */
 #define SAVE_SHARES_NOTHING UINT32_MAX
+/* The rows of each host of the index are that owner's. */
+#define SAVE_SHARES_BY_HOST (UINT32_MAX - 1)
 
 /* How a failed save leaves the folder. */
 enum save_outcome { SAVE_NOT_COMMITTED, SAVE_MAYBE_COMMITTED, SAVE_COMMITTED };

@@ -175,11 +175,15 @@ static void plan_host(struct save *s, size_t table, struct embeng_shard_rows row
 static struct sharing *sharing_of(const struct save *s, size_t table, uint32_t host,
 				  struct sharing *sharing)
 {
+	uint32_t owner;
+
 	if (!s->owners)
 		return &sharing[host];
-	if (s->owners[table] == SAVE_SHARES_NOTHING)
+	owner = s->owners[table];
+	if (owner == SAVE_SHARES_NOTHING)
 		return NULL;
-	return &sharing[(size_t)host * s->owner_count + s->owners[table]];
+	owner = owner == SAVE_SHARES_BY_HOST ? host : owner;
+	return &sharing[(size_t)host * s->owner_count + owner];
 }
 
 static void plan_table_shards(struct save *s, size_t table, struct sharing *sharing)

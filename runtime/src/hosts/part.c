@@ -184,8 +184,7 @@ static int fill_chunk(const struct hosts *h, const struct place_part *part, cons
 	return ret;
 }
 
-/* The number of this part's rows before row @row of the table. */
-static size_t rows_below(const struct place_part *part, int64_t row)
+size_t part_rows_before(const struct place_part *part, int64_t row)
 {
 	const struct embeng_shard_rows *r = &part->rows;
 	const int64_t below = row > r->first ? (row - r->first + r->stride - 1) / r->stride : 0;
@@ -220,8 +219,8 @@ int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_
 		.stride = (uint64_t)t->dim,
 		.row_step = (uint64_t)part->rows.stride,
 	};
-	count = rows_below(part, (int64_t)(first + count));
-	first = rows_below(part, (int64_t)first);
+	count = part_rows_before(part, (int64_t)(first + count));
+	first = part_rows_before(part, (int64_t)first);
 	count -= first;
 	for (size_t n; !ret && count; first += n, count -= n) {
 		n = count < most ? count : most;

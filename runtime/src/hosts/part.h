@@ -25,4 +25,7 @@ int part_begin(const struct hosts *h);
 int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_t count,
 	      const struct embeng_initializer *initializer);
 
+/* The number of a part's rows before row @row of the table. */
+size_t part_rows_before(const struct place_part *part, int64_t row);
+
 #endif

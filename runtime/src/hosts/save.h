@@ -10,6 +10,7 @@
  * struct hosts_save - one save, of this host
  * @whole: the checkpoint, which is planned alike on all hosts. Host 0 runs it, with the folder locked
  * @own: reads rows of the owner handle
+ * @model: the whole model, as the index has it
  * @owners: [tables] for the plan
  * @writers: [files]: the host that writes a shard, by the shard's first entry
  * @started: [files]: this host has created it
@@ -24,6 +25,7 @@ struct hosts_save {
 	struct hosts *h;
 	struct save *whole;
 	struct save own;
+	struct embeng_model *model;
 	uint32_t *owners, *writers;
 	bool *started;
 	bool over, ready, verified, undone;
@@ -38,6 +40,13 @@ struct hosts_save {
 	} lap;
 	struct hosts_memory columns;
 };
+
+/* save_plan.c: the model of the index, to be freed; NULL: no memory. */
+struct embeng_model *save_model_of_hosts(const struct hosts *h);
+/* All hosts tell the steps of their tables, which @own has. @status: how reading them went */
+int save_tell_plan(struct hosts_save *a, int status);
+/* Lists the shards and their writers. */
+int save_plan_hosts(struct hosts_save *a);
 
 /*
  * save_shards.c: one exchange, in which a failure of one host becomes every host's. After that it returns the
@@ -68,7 +77,7 @@ int save_cut_tables(struct hosts_save *a);
 int save_next_turn(struct hosts_save *a);
 static inline bool is_cut(const struct hosts *h, size_t table)
 {
-	return h->place.first[table + 1] - h->place.first[table] > 1;
+	return h->place.parts[h->place.first[table]].kind == PLACE_COLUMN;
 }
 
 #endif

@@ -32,6 +32,7 @@
  * @mixed: each second table takes every gradient by itself, so that its rows cannot be spread
  * @tiny: rows begin at -0 and gradients are denormal, so that zeros have signs
  * @ahead: steps that are enqueued before the gradients of the first are handed in
+ * @period: 0, or after so many steps the data are those of the first step again
  * @seen: out: digests of activations
  * @rows: out: rows of each table and slot, 0 for parameters
  */
@@ -44,7 +45,7 @@ struct run {
 	enum embeng_combiner_name combiner;
 	int weights, pipelining, reversed;
 	enum embeng_non_finite non_finite;
-	uint32_t replicas, steps, ahead;
+	uint32_t replicas, steps, ahead, period;
 	uint64_t seen[RUN_STEPS_MOST][RUN_REPLICAS_MOST];
 	float *rows[RUN_TABLES][RUN_SLOTS_MOST];
 };
@@ -127,6 +128,12 @@ static inline struct embeng_model *run_model(const struct run *run)
 	return model;
 }
 
+/* The step whose data a step has. */
+static inline uint64_t run_data(const struct run *run, uint64_t step)
+{
+	return run->period ? (step - 1) % run->period + 1 : step;
+}
+
 /* The input of one feature. */
 struct run_bags {
 	int64_t lengths[RUN_SAMPLES], ids[RUN_SAMPLES * RUN_BAG];
@@ -138,7 +145,7 @@ struct run_bags {
 static inline void run_input(const struct run *run, struct embeng_batch *b, uint64_t step,
 			     uint32_t replica, int f, struct run_bags *bags)
 {
-	uint64_t state = step * 1000 + replica * 100 + (uint64_t)f;
+	uint64_t state = run_data(run, step) * 1000 + replica * 100 + (uint64_t)f;
 	const size_t samples = run_mix(state) % 11 ? RUN_SAMPLES : 0;
 	const int64_t rows = run_rows[run_tables[f]], shape[] = {(int64_t)samples};
 	const int weighted = run->weights && f != RUN_SEQUENCE;
@@ -197,6 +204,7 @@ static inline int run_apply_times(struct run *run, struct embeng *e, uint64_t st
 				  float multiplier)
 {
 	static _Thread_local float room[RUN_FEATURES][RUN_SAMPLES * 96];
+	const uint64_t data = run_data(run, step);
 	const float *features[RUN_FEATURES];
 	struct embeng_activations act = EMBENG_INIT(embeng_activations);
 	uint64_t seen = 1;
@@ -217,10 +225,10 @@ static inline int run_apply_times(struct run *run, struct embeng *e, uint64_t st
 			to[i] = run->tiny
 					? -0x1p-149f
 					: 0.3f * (v->data[i] -
-						  (float)(run_mix(i + run_replica(run, r) + step) %
+						  (float)(run_mix(i + run_replica(run, r) + data) %
 							  97) /
 							  97);
-		features[f] = f == 3 && step == 2 ? NULL : to;
+		features[f] = f == 3 && data == 2 ? NULL : to;
 	}
 	run->seen[step - 1][run_replica(run, r)] = seen;
 	return embeng_apply_gradients(e,
