@@ -103,24 +103,6 @@ START_TEST(updates_by_max_are_refused)
 }
 END_TEST
 
-/* -- calls that do not gather rows yet -- */
-
-static void call_without_gathering(struct run_host *h)
-{
-	static const char *const words = "table t0 are spread over the hosts of a group";
-	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
-
-	expect_last(embeng_stats(h->e, 0, 0, &stats), -ENOTSUP, words);
-}
-
-START_TEST(calls_that_do_not_gather)
-{
-	const struct run kind = make_run();
-
-	run_two(&kind, call_without_gathering);
-}
-END_TEST
-
 /* -- opening -- */
 
 static void *open_host(void *arg)
@@ -202,7 +184,6 @@ static void add_tests(TCase *tcase)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, gradients_that_are_refused);
 	tcase_add_test(tcase, updates_by_max_are_refused);
-	tcase_add_test(tcase, calls_that_do_not_gather);
 	tcase_add_test(tcase, other_exchanges_are_named);
 	tcase_add_test(tcase, what_no_table_allows_is_refused);
 	tcase_add_test(tcase, an_exchange_needs_a_group);

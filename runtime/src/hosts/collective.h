@@ -12,10 +12,15 @@ int hosts_rows(struct embeng *e, const struct rows_asked *asked);
 /* rows_fill.c: the last of them, inside. */
 int fill_hosts_rows(struct embeng *e, const struct rows_asked *asked);
 
-/* state.c */
+/* state.c: enters with the sentence that the thread has, which the first exchange tells. */
+int hosts_enter_with(struct embeng *e, int status);
+/* One exchange of a few bytes, which must be the same on all hosts: @what says what they are. */
+int hosts_agree_on(struct embeng *e, const char *phase, int status, const void *own, size_t bytes,
+		   const char *what);
 int hosts_step(struct embeng *e, uint64_t *step);
 int hosts_set_step(struct embeng *e, uint64_t step, int status);
 int hosts_freeze(struct embeng *e, int table, int frozen, int status);
+/* stats.c */
 int hosts_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats,
 		int status);
 

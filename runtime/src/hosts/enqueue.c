@@ -93,6 +93,7 @@ static void note_feeder(struct hosts *h, struct slot *slot)
 	n->feeder = slot->cargo->feeder = pthread_self();
 	slot->cargo->inside = true;
 	slot->cargo->answered = false;
+	slot->cargo->discarded = false;
 	slot->cargo->outcome = 0;
 }
 
@@ -378,6 +379,7 @@ int hosts_discard(struct embeng *e, uint32_t replica)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&e->lock);
+	slot->cargo->discarded = true;
 	give_gradients(h, slot);
 	pthread_mutex_unlock(&e->lock);
 	return 0;

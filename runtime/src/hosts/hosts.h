@@ -6,16 +6,18 @@
  * -----------
  * The group's handle is the &struct embeng that the program has: its model is the whole one, all tables and
  * all replicas. It has no device. Inside is the owner handle, @owner, an ordinary handle on this host's
- * device with the model of this host's part: the tables, or columns of tables, that the placement gives to
+ * device with the model of this host's part: the tables, or columns or rows of tables, that the placement gives to
  * this host, the features of those, and all replicas. Public functions find @calls in the group's handle
  * and go there (struct calls, session/session.h).
  *
  * Numbers
  * -------
- * A table is whole on one host, cut by columns, or spread by rows: enum place_kind. Rows of the first two have the
- * same number everywhere. A (global table, column c) is on the host of that part of place.parts[place.first[table]...] with first_column <= c <
- * first_column + columns; there it is column c - first_column. @tables gives the number that the table has
- * in the owner handle of this host, or -1. So to read rows of a table here:
+ * A table is whole on one host, cut by columns, or spread by rows: enum place_kind. A table has one kind. Rows of the
+ * first two have the same number everywhere. A (global table, column c) is on the host of that part of
+ * place.parts[place.first[table]...] with first_column <= c < first_column + columns; there it is column
+ * c - first_column. Row r of a table that is spread is whole on one host, where it has another number:
+ * hosts_locate(). @tables gives the number that the table has in the owner handle of this host, or -1. So to read
+ * rows of a table here:
  *
  *	const struct place_part *part = hosts_part(h, table, h->rank);
  *
@@ -23,8 +25,7 @@
  *		embeng_rows_read(h->owner, h->tables[table], slot, ids, count, data);
  *
  * where data is [count][part->columns]. A slot has the width of its part too; a table with a slot of one
- * number a row is never cut. hosts_locate() tells where a row is of a table that is spread. The owner handle has one table more, at the end, if nothing of its part can
- * train.
+ * number a row is never cut. The owner handle has one table more, at the end, if nothing of its part can train.
  *
  * Steps
  * -----
@@ -79,6 +80,15 @@ struct hosts_memory {
 };
 
 /**
+ * struct list_counts - counts of a table that is spread, of this host's replicas
+ * @ids, @dropped, @clamped, @zeroed: as those of &struct embeng_table_stats
+ * @nonfinite: activations that are not finite
+ */
+struct list_counts {
+	uint64_t ids, dropped, clamped, zeroed, nonfinite;
+};
+
+/**
  * struct cargo - the part of a slot that only a group's handle needs
  * @ids: parcels of its ids, one for each host, which are @ids_for
  * @gradients: likewise of its gradients
@@ -91,6 +101,7 @@ struct hosts_memory {
  * @lists: [row lists]: the rows that its batch reads
  * @readers: [row features]: its inputs, where @copies has their offsets, weights and places
  * @counts: [row lists][hosts]: rows of each host, where @lists points to
+ * @asked: [row lists]: what statistics count of the batch, and @counted: they have
  * @rows: the rows of the lists; @sums: their sums of gradients; @seen: whether a row has one yet
  */
 struct cargo {
@@ -98,11 +109,12 @@ struct cargo {
 	struct embeng_bytes *ids_for, *gradients_for; /* [hosts] */
 	char **at;				      /* [hosts] */
 	pthread_t feeder;
-	bool inside, answered, discarded;
+	bool inside, answered, discarded, counted;
 	int outcome;
 	struct embeng_spread_table *lists;
 	struct embeng_spread_feature *readers;
 	size_t *counts;
+	struct list_counts *asked;
 	struct hosts_memory copies, rows, sums, seen;
 };
 
@@ -152,6 +164,9 @@ struct hosts {
 	struct slot **slots[HOSTS_THREADS]; /* [local replicas]: each a thread's */
 	struct embeng_activations *views;   /* [replicas]: the answers thread's */
 	struct hosts_memory memory[HOSTS_THREADS]; /* each a thread's */
+	pthread_mutex_t list_lock;		   /* guards the two below; after e->lock */
+	struct list_stats *list_stats;		   /* [list_count], list_stats.h */
+	struct hosts_memory groups;
 	struct embeng_bytes *send[HOSTS_THREADS + 1], *received[HOSTS_THREADS + 1]; /* [hosts] */
 	struct cargo *cargo;	/* [local replicas][slots] */
 	struct notice *notices; /* [local replicas] */
@@ -198,11 +213,6 @@ static inline bool hosts_is_spread(const struct hosts *h, int table)
 {
 	return h->place.parts[h->place.first[table]].kind == PLACE_ROWS;
 }
-/*
- * For a call that moves rows or columns of whole parts: 0, or -ENOTSUP if the rows of the table are spread, or of
- * any table, -1. All hosts find the same.
- */
-int hosts_refuse_spread(const struct hosts *h, int table, const char *call);
 
 /**
  * hosts_enter() - begin a collective call

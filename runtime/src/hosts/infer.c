@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/layout.h"
+#include "list_stats.h"
 #include "segment.h"
 #include "steps.h"
 
@@ -137,6 +138,8 @@ int infer_slot(struct hosts *h, struct slot *slot, const struct embeng_batch *b)
 		ret = place_answer(h, slot, host);
 	if (!ret && h->list_count)
 		ret = list_rows_pool(h, slot);
+	if (!ret)
+		list_stats_count(h, slot->cargo, false);
 	if (!ret && slot->outputs)
 		outputs_copy(h->e, slot, b);
 	hosts_leave(h->e);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "host/port.h"
+#include "list_stats.h"
 #include "segment.h"
 
 static struct embeng_spread spread_of(const struct hosts *h, const struct cargo *cargo)
@@ -70,6 +71,7 @@ int list_rows_pool(struct hosts *h, const struct slot *slot)
 {
 	struct cargo *cargo = slot->cargo;
 	const struct embeng_spread batch = spread_of(h, cargo);
+	int ret;
 
 	for (size_t i = 0; i < h->list_count; i++)
 		cargo->lists[i].data = (const float *)(const void *)cargo->rows.data +
@@ -77,7 +79,10 @@ int list_rows_pool(struct hosts *h, const struct slot *slot)
 	for (size_t i = 0; i < h->reader_count; i++)
 		cargo->readers[i].activations = (float *)(void *)(slot->activations.data +
 								  slot->at[h->readers[i]]);
-	return embeng_spread_pool(h->owner, &batch);
+	ret = embeng_spread_pool(h->owner, &batch);
+	if (!ret)
+		list_stats_look(h, cargo);
+	return ret;
 }
 
 static int check_sum(const struct hosts *h, const struct slot *slot,

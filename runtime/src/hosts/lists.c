@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "batch/input.h"
+#include "list_stats.h"
 #include "segment.h"
 
 static const struct table *table_of_list(const struct hosts *h, size_t list)
@@ -23,7 +24,8 @@ int lists_new(const struct hosts *h, struct cargo *cargo)
 	cargo->lists = calloc(h->list_count + 1, sizeof(*cargo->lists));
 	cargo->readers = calloc(h->reader_count + 1, sizeof(*cargo->readers));
 	cargo->counts = calloc(h->list_count * h->hosts + 1, sizeof(*cargo->counts));
-	if (!cargo->lists || !cargo->readers || !cargo->counts)
+	cargo->asked = calloc(h->list_count + 1, sizeof(*cargo->asked));
+	if (!cargo->lists || !cargo->readers || !cargo->counts || !cargo->asked)
 		return -ENOMEM;
 	for (size_t i = 0; i < h->list_count; i++) {
 		const struct table *t = table_of_list(h, i);
@@ -54,6 +56,7 @@ void lists_free(struct cargo *cargo)
 	free(cargo->lists);
 	free(cargo->readers);
 	free(cargo->counts);
+	free(cargo->asked);
 	free(cargo->copies.data);
 	free(cargo->rows.data);
 	free(cargo->sums.data);
@@ -156,7 +159,10 @@ int lists_make(struct hosts *h, const struct slot *slot, const struct embeng_bat
 		to += 8 * cargo->lists[i].room;
 	}
 	ret = check_readers(h, cargo, b);
-	return ret ? ret : embeng_spread_unique(h->owner, &batch);
+	ret = ret ? ret : embeng_spread_unique(h->owner, &batch);
+	if (!ret)
+		list_stats_note(h, cargo);
+	return ret;
 }
 
 uint64_t lists_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host)

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "device/name.h"
 #include "collective.h"
+#include "list_stats.h"
 #include "part.h"
 #include "steps.h"
 
@@ -36,6 +37,7 @@ static void free_hosts(struct hosts *h)
 	placement_free(&h->place);
 	free(h->tables);
 	free(h->features);
+	list_stats_free(h);
 	free(h->lists);
 	free(h->readers);
 	pthread_cond_destroy(&h->changed);
@@ -158,6 +160,8 @@ static int make_row_lists(struct hosts *h)
 	h->trained_lists = h->list_count;
 	h->trained_readers = h->reader_count;
 	list_spread_tables(h, false);
+	if (list_stats_new(h))
+		return fail(-ENOMEM, "there is no memory for the model");
 	if (h->reader_count <= EMBENG_EXCHANGE_FEATURES_MAX)
 		return 0;
 	return fail(-ERANGE, "%zu features read tables that are spread by rows; there may be %u",

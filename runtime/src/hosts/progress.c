@@ -28,20 +28,6 @@ int hosts_locate(const struct hosts *h, int table, int64_t row, uint32_t *host, 
 	return row >= 0 && row < part->rows.count ? 0 : -ERANGE;
 }
 
-int hosts_refuse_spread(const struct hosts *h, int table, const char *call)
-{
-	const size_t first = table < 0 ? 0 : h->place.first[table];
-	const size_t end = table < 0 ? h->place.part_count : h->place.first[table + 1];
-
-	for (size_t i = first; i < end; i++)
-		if (h->place.parts[i].kind == PLACE_ROWS)
-			return fail(-ENOTSUP,
-				    "%s: the rows of table %s are spread over the hosts of a group "
-				    "(exchange=rows), and the call cannot gather them yet",
-				    call, h->e->model->tables[h->place.parts[i].table].name);
-	return 0;
-}
-
 /* Blocks, so that replicas that are neighbours are on one host. */
 uint32_t hosts_first_replica(const struct hosts *h, uint32_t host)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "list_stats.h"
 #include "segment.h"
 #include "steps.h"
 
@@ -214,6 +215,8 @@ static int move_gradients(struct hosts *h, uint64_t step)
 	ret = ret ? ret : exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, 0, NULL);
 	ended = !ret && is_empty(h, CHANNEL_GRADIENTS);
 	ret = ret || ended ? ret : serve_gradients(h, step, &discards);
+	for (uint32_t i = 0; !ret && !ended && i < h->e->local_replicas; i++)
+		list_stats_count(h, h->slots[CHANNEL_GRADIENTS][i]->cargo, true);
 	pthread_mutex_lock(&h->e->lock);
 	h->ended[CHANNEL_GRADIENTS] = ended;
 	if (!ret && !ended)

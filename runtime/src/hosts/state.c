@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tells the state of tables that lie on several hosts, and changes it: the number of steps, frozen tables, and
- * statistics. Each owner asks its own handle, and all hosts return the same.
+ * Tells the state of tables that lie on several hosts, and changes it: the number of steps, and frozen tables. Each
+ * owner asks its own handle, and all hosts return the same.
  *
  * hosts_enter() lets one call in at a time. e->lock is taken for a moment where the session's numbers change.
  */
@@ -11,8 +11,7 @@
 #include "collective.h"
 #include "segment.h"
 
-/* Enters with the sentence that the thread has, which the first exchange tells. */
-static int enter_with(struct embeng *e, int status)
+int hosts_enter_with(struct embeng *e, int status)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 	int ret;
@@ -24,11 +23,8 @@ static int enter_with(struct embeng *e, int status)
 	return ret;
 }
 
-/*
- * One exchange of a few bytes, which must be the same on all hosts: @what says what they are.
- */
-static int agree_on(struct embeng *e, const char *phase, int status, const void *own, size_t bytes,
-		    const char *what)
+int hosts_agree_on(struct embeng *e, const char *phase, int status, const void *own, size_t bytes,
+		   const char *what)
 {
 	struct hosts *h = e->hosts;
 	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
@@ -56,7 +52,7 @@ int hosts_step(struct embeng *e, uint64_t *step)
 	if (ret)
 		return ret;
 	ret = embeng_step(e->hosts->owner, &own);
-	ret = agree_on(e, "step", ret, &own, sizeof(own), "made another number of steps");
+	ret = hosts_agree_on(e, "step", ret, &own, sizeof(own), "made another number of steps");
 	hosts_leave(e);
 	if (!ret)
 		*step = own;
@@ -72,11 +68,11 @@ void hosts_count_from(struct hosts *h, uint64_t step)
 
 int hosts_set_step(struct embeng *e, uint64_t step, int status)
 {
-	int ret = enter_with(e, status);
+	int ret = hosts_enter_with(e, status);
 
 	if (ret)
 		return ret;
-	ret = agree_on(e, "set step", status, &step, sizeof(step), "another number of steps");
+	ret = hosts_agree_on(e, "set step", status, &step, sizeof(step), "another number of steps");
 	if (!ret) {
 		ret = embeng_set_step(e->hosts->owner, step);
 		ret = hosts_control(e, "set step", ret, NULL, NULL);
@@ -91,85 +87,15 @@ int hosts_freeze(struct embeng *e, int table, int frozen, int status)
 {
 	const int32_t own[] = {table, frozen != 0};
 	struct hosts *h = e->hosts;
-	int ret = enter_with(e, status);
+	int ret = hosts_enter_with(e, status);
 
 	if (ret)
 		return ret;
-	ret = agree_on(e, "freeze", status, own, sizeof(own), "another table or switch");
+	ret = hosts_agree_on(e, "freeze", status, own, sizeof(own), "another table or switch");
 	if (!ret) {
 		if (h->tables[table] >= 0)
 			ret = embeng_table_freeze(h->owner, h->tables[table], frozen);
 		ret = hosts_control(e, "freeze", ret, NULL, NULL);
-	}
-	hosts_leave(e);
-	return ret;
-}
-
-/* -- statistics -- */
-
-static void keep_larger(uint64_t *number, uint64_t other)
-{
-	*number = other > *number ? other : *number;
-}
-
-/*
- * All owners of a table's columns see the same ids. A row or an activation that is not finite may be so in the
- * columns of one owner alone, and nobody knows in which others: the largest count is the least that is true.
- */
-static void add_part_stats(struct embeng_table_stats *all, const struct embeng_table_stats *part)
-{
-	keep_larger(&all->nonfinite_activations, part->nonfinite_activations);
-	keep_larger(&all->nonfinite_rows, part->nonfinite_rows);
-	keep_larger(&all->nonfinite_gradient_rows, part->nonfinite_gradient_rows);
-}
-
-static int join_stats(struct hosts *h, int table, struct embeng_table_stats *stats)
-{
-	const size_t first = h->place.first[table];
-	const size_t size = stats->size;
-	struct embeng_table_stats part;
-
-	for (size_t i = first; i < h->place.first[table + 1]; i++) {
-		const uint32_t host = h->place.parts[i].host;
-		const struct embeng_bytes *came = &h->received[CHANNEL_CONTROL][host];
-
-		if (came->bytes != sizeof(part))
-			return segment_bad(h, host, "statistics");
-		memcpy(&part, came->data, sizeof(part));
-		if (i == first)
-			*stats = part;
-		else
-			add_part_stats(stats, &part);
-	}
-	stats->size = size;
-	return 0;
-}
-
-int hosts_stats(struct embeng *e, int table, int clear, struct embeng_table_stats *stats,
-		int status)
-{
-	struct embeng_table_stats own = {.size = sizeof(own)};
-	const int32_t asked[] = {table, clear != 0};
-	struct hosts *h = e->hosts;
-	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
-	int ret;
-
-	if (!status)
-		status = hosts_refuse_spread(h, table, "embeng_stats");
-	ret = enter_with(e, status);
-
-	if (ret)
-		return ret;
-	ret = agree_on(e, "stats", status, asked, sizeof(asked), "another table or switch");
-	if (!ret) {
-		const bool has = h->tables[table] >= 0;
-
-		if (has)
-			ret = embeng_stats(h->owner, h->tables[table], clear, &own);
-		for (uint32_t i = 0; i < h->hosts; i++)
-			send[i] = (struct embeng_bytes){&own, has ? sizeof(own) : 0};
-		ret = hosts_control(e, "stats", ret, send, h->received[CHANNEL_CONTROL]);
-		ret = ret ? ret : join_stats(h, table, stats);
 	}
 	hosts_leave(e);
 	return ret;
