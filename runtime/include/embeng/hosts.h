@@ -23,7 +23,7 @@
  * describe a feature, and each array is rounded up to 8 bytes. A table that no optimizer changes
  * has no backward bytes. The formulas give the bytes between a host that has one replica and an
  * owner that is another host; a host sends itself nothing. A place of a row among the rows of
- * its owner takes 8 bytes in place of 4 if the owner has more than 2^32. To the sums over all
+ * its owner takes 8 bytes in place of 4 if the owner has more than 2^31. To the sums over all
  * tables each replica adds 24 bytes for each host and exchange, and the dynamic learning rates and
  * hyperparameters of the step, of 4 bytes each, go with the gradients. Each message has a header of
  * 128 bytes.

@@ -128,7 +128,6 @@ static void list_spread_tables(struct hosts *h, bool trains)
 
 	for (size_t t = 0; t < m->table_count; t++) {
 		const size_t before = h->reader_count;
-		const uint64_t most = ((uint64_t)m->tables[t].rows - 1) / h->hosts;
 
 		if (h->place.parts[h->place.first[t]].kind != PLACE_ROWS ||
 		    table_has_optimizer(&m->tables[t]) != trains)
@@ -140,7 +139,7 @@ static void list_spread_tables(struct hosts *h, bool trains)
 			h->lists[h->list_count++] = (struct row_list){
 				.table = (int)t,
 				.served = -1,
-				.width = most > INT32_MAX ? 8 : 4,
+				.width = place_row_width((uint64_t)m->tables[t].rows, h->hosts),
 				.trains = trains,
 			};
 	}

@@ -371,6 +371,11 @@ int place_model(const struct embeng_model *model, uint32_t hosts, const struct p
 	return ret;
 }
 
+uint32_t place_row_width(uint64_t rows, uint32_t hosts)
+{
+	return (rows - 1) / hosts > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t);
+}
+
 void placement_free(struct placement *placement)
 {
 	free(placement->parts);

@@ -93,6 +93,9 @@ uint64_t place_part_bytes(const struct embeng_model *model, const struct place_p
  */
 bool place_is_elementwise(const struct embeng_model *model, int table, const char **why_not);
 
+/* Bytes of a row's number among those of its host, where a table is spread by rows: a signed number, as ids are. */
+uint32_t place_row_width(uint64_t rows, uint32_t hosts);
+
 /*
  * Why the bits of a table are not kept if sums of gradients are sent, to be read after "not allowed: "; NULL:
  * they are.

@@ -122,12 +122,9 @@ static bool fill_parts(const struct host_costs *c, size_t table, const struct ta
 	return over;
 }
 
-/* Bytes of a row's place among those of its owner. */
 static uint64_t place_bytes(const struct host_costs *c, size_t table)
 {
-	const uint64_t rows = (uint64_t)c->model->tables[table].rows;
-
-	return (rows - 1) / c->options.hosts > UINT32_MAX ? 8 : 4;
+	return place_row_width((uint64_t)c->model->tables[table].rows, c->options.hosts);
 }
 
 static bool fill_rows(const struct host_costs *c, size_t table, struct owner_bytes *own)

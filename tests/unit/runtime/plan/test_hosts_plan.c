@@ -207,6 +207,27 @@ START_TEST(by_hand)
 }
 END_TEST
 
+/* Numbers of rows are signed: up to 2^31 rows on a host have 4 bytes each, and one row more has 8. */
+START_TEST(width_of_a_place)
+{
+	const int64_t most = (int64_t)1 << 32;
+	const struct embeng_plan_options batch = EMBENG_INIT(embeng_plan_options, .batch_size = 10,
+							     .ids_per_sample = 5);
+
+	for (int64_t more = 0; more < 2; more++) {
+		struct embeng_model *m = model_of(embeng_sgd(0.1f), most + more, 8, 1, 2);
+		struct embeng_hosts_plan *plan = plan_with(
+			m, &EMBENG_INIT(embeng_hosts_options, .hosts = 2, .plan = &batch));
+		const struct embeng_hosts_table *t = &plan->tables[0];
+
+		ck_assert_uint_eq(t->costs[1].ids, t->rows * (more ? 8 : 4));
+		ck_assert_uint_eq(t->costs[2].ids, t->ids * (more ? 12 : 8));
+		embeng_hosts_plan_free(plan);
+		embeng_model_free(m);
+	}
+}
+END_TEST
+
 START_TEST(one_host_sends_nothing)
 {
 	struct embeng_model *m = model_of(embeng_adam(0.1f), 1000, 64, 3, 4);
@@ -468,6 +489,7 @@ static void add_tests(TCase *tcase)
 	tcase_set_timeout(tcase, 240);
 	tcase_add_loop_test(tcase, parts_are_the_totals, 0, 7);
 	tcase_add_test(tcase, by_hand);
+	tcase_add_test(tcase, width_of_a_place);
 	tcase_add_test(tcase, one_host_sends_nothing);
 	tcase_add_test(tcase, the_cheapest_by_workload);
 	tcase_add_test(tcase, balance_of_rows);
