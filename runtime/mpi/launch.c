@@ -16,9 +16,11 @@
 #ifdef OPEN_MPI
 const char *const mpi_words = "Open MPI";
 #define OTHER_NAME "mpich"
+#define SRUN_WORDS "srun --mpi=pmix"
 #else
 const char *const mpi_words = "MPICH";
 #define OTHER_NAME "openmpi"
+#define SRUN_WORDS "srun --mpi=pmi2"
 #endif
 
 int mpi_fail(struct embeng_error *error, int code, const char *fmt, ...)
@@ -45,6 +47,13 @@ static const struct {
 	{"WORLD_SIZE", "torchrun"},
 };
 
+/* The start that works. In a job of Slurm that is the launcher at hand, once it is told the MPI. */
+static const char *tell_start(void)
+{
+	return secure_getenv("SLURM_STEP_NUM_TASKS") ? "by " SRUN_WORDS " or by the mpirun of "
+						     : "by the mpirun of ";
+}
+
 int check_launcher(struct embeng_error *error)
 {
 	int ranks;
@@ -58,10 +67,9 @@ int check_launcher(struct embeng_error *error)
 			return mpi_fail(
 				error, -EPROTO,
 				"this process was started as one of %ld by %s (%s=%ld), and "
-				"%s sees 1 rank; start it by the mpirun of %s, or ask for "
-				"\"%s\"",
+				"%s sees 1 rank; start it %s%s, or ask for \"%s\"",
 				processes, launchers[i].launcher, launchers[i].variable, processes,
-				mpi_words, mpi_words, OTHER_NAME);
+				mpi_words, tell_start(), mpi_words, OTHER_NAME);
 	}
 	return 0;
 }

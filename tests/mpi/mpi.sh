@@ -61,6 +61,13 @@ if command -v mpirun.$other >/dev/null; then
 		"-71 after .*: this process was started as one of 2 by .*mpirun.* sees 1 rank"
 fi
 
+# As srun sets it, where --mpi= is not that of this MPI.
+srun=pmix
+[ "$mpi" = mpich ] && srun=pmi2
+SLURM_STEP_NUM_TASKS=2 "$hosts" "$mpi" 3 >"$out" 2>"$scratch/err"
+says "srun without the --mpi= of this MPI is refused, with the one to give" 1 \
+	"-71 after .*: this process was started as one of 2 by srun .* start it by srun --mpi=$srun or by the mpirun of"
+
 launch "$mpi" 4 "$hosts" "$mpi" 6 slow 2 3
 says "a slow rank is no failure" 4 "all bytes are right"
 launch "$mpi" 4 "$hosts" "$mpi" 6 skip 2 3
