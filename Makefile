@@ -2,7 +2,7 @@
 # A thin front for meson: the build itself is described in meson.build. README.md names what a user
 # types, CONTRIBUTING.md what a change is checked with.
 
-.PHONY: all demo quick check check-sanitizers check-fuzz check-frameworks check-mutation \
+.PHONY: all demo quick check check-sanitizers check-fuzz check-frameworks check-distributed check-mutation \
 	check-compilers check-kernel check-kernel-debug check-chaos check-newcomer kmod kmod-debian modules_install dkms_install deps clean
 
 CHECK = /usr/bin/env python3 scripts/check.py
@@ -46,6 +46,11 @@ check-fuzz:
 check-frameworks:
 	@scripts/deps.sh check
 	@$(CHECK) --whole python
+
+# Groups of hosts: all combinations, both MPIs, and hosts that fail, also as network namespaces.
+check-distributed:
+	@scripts/deps.sh check
+	@$(CHECK) distributed
 
 check-mutation:
 	@scripts/deps.sh check

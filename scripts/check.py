@@ -13,8 +13,11 @@ usage: check.py [--whole] [STAGE...]
     tsan       what has threads under ThreadSanitizer
     fuzz       every parser under libFuzzer (fuzz.py)
     python     the Python package, as pip builds it (python_package.py)
+    distributed  groups of hosts: their tests in the plain build, and jobs over hosts that fail in
+               every phase (tests/mpi/distributed.py)
 
-Without a STAGE, all but quick. Long stages run a sample of what they have; --whole runs all of it.
+Without a STAGE, all but quick and distributed. Long stages run a sample of what they have; --whole
+runs all of it.
 WERROR=true in the environment makes a compiler's warning an error.
 
 Ends with one line, "N passed, N failed". Where a program reports its own cases (Check,
@@ -64,10 +67,17 @@ BUILDS = {
                   ["thread"], [], 6,
                   {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 }
+NAMED = ["quick", "distributed"]  # stages that run only if they are named
 # With vm before mutation, the modules that vm builds are those that mutations begin with.
 STAGES = ["plain", "vm", "mutation", "asan", "tsan", "fuzz", "python"]
 MUTATIONS = {"mutate.py": 5, "mutate_kmod.py": 2}  # how many a sample has
 FUZZ_SHARE = 0.1  # a sample makes this share of each target's runs
+# Tests of groups of hosts that other suites than mpi have.
+DISTRIBUTED = ["hosts", "test_bytes_counted", "test_group_exchange", "test_group_faults",
+               "test_hosts_bits", "test_hosts_calls", "test_hosts_checkpoint", "test_hosts_crash",
+               "test_hosts_faults", "test_hosts_plan", "test_hosts_rows", "test_hosts_spread",
+               "test_hosts_state", "test_hosts_waits", "test_place", "test_place_bits",
+               "test_plan_counted", "test_relay", "test_spread"]
 SLOWEST = 10  # tests that are named at the end
 
 
@@ -95,8 +105,8 @@ def fixed_addresses():
     return prefix if works else []
 
 
-def run_tests(stage, suites):
-    """Runs these suites of the stage, returns meson's record of each test."""
+def run_tests(stage, suites, names=()):
+    """Runs these suites of the stage, or tests, and returns meson's record of each test."""
     directory = os.path.join(TOP, stage.directory)
     log = os.path.join(directory, "meson-logs", "testlog.json")
     if os.path.exists(log):
@@ -105,8 +115,9 @@ def run_tests(stage, suites):
                str(stage.multiplier)]
     for suite in suites:
         command += ["--suite", suite]
-    if not suites:
+    if not suites and not names:
         command += ["--no-suite", "mutation"]
+    command += names
     if "-Db_sanitize=thread" in stage.options:
         command = fixed_addresses() + command
     environment = {**os.environ, **stage.environment,
@@ -137,7 +148,11 @@ def run_build(name, whole, slow):
         say(f"FAILED {stage.title}: the build")
         return Count(failed=1)
     say(f"== {stage.title}: test {', '.join(suites) or 'everything'}")
-    records = run_tests(stage, suites)
+    return count_records(stage, run_tests(stage, suites), slow)
+
+
+def count_records(stage, records, slow):
+    """Counts the cases of meson's records, and names what failed."""
     total = Count()
     for record in records:
         slow.append((record["duration"], f"{stage.title}: {record['name']}"))
@@ -150,7 +165,7 @@ def run_build(name, whole, slow):
         say(f"FAILED {stage.title}: no test ran")
         total = Count(failed=1)
     for name in sorted(set(total.skipped)):
-        say(f"== {stage.title}: SKIP {name}: this processor lacks it, "
+        say(f"== {stage.title}: SKIP {name}: this machine lacks it, "
             f"{total.skipped.count(name)} tests")
     return total
 
@@ -190,11 +205,36 @@ def run_vm():
     return vm.stage()
 
 
+def run_distributed(slow):
+    """Tests of groups of hosts in the plain build, then jobs that fail."""
+    stage = BUILDS["plain"]
+    say("\n== distributed: build in build/")
+    if not build(stage, []):
+        say("FAILED distributed: the build")
+        return Count(failed=1)
+    total = Count()
+    for suites, names in (["mpi"], []), ([], DISTRIBUTED):
+        total = total.plus(count_records(stage, run_tests(stage, suites, names), slow))
+    say("== distributed: jobs over hosts")
+    command = [sys.executable, os.path.join(TOP, "tests", "mpi", "distributed.py"),
+               os.path.join(TOP, stage.directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        lines = []
+        for line in process.stdout:
+            say(line.rstrip())
+            lines.append(line)
+    count = cases("".join(lines))
+    if process.returncode and not count.failed:
+        count = count._replace(failed=1)
+    return total.plus(count)
+
+
 def run_stage(name, whole, slow):
     if name in BUILDS:
         return run_build(name, whole, slow)
     return {"fuzz": lambda: run_fuzz(whole), "mutation": lambda: run_mutations(whole),
-            "python": lambda: run_python(whole), "vm": run_vm}[name]()
+            "python": lambda: run_python(whole), "vm": run_vm,
+            "distributed": lambda: run_distributed(slow)}[name]()
 
 
 def where_time_went(stages, slow):
@@ -209,11 +249,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--whole", action="store_true", help="no samples, all of each stage")
     parser.add_argument("stages", nargs="*", metavar="STAGE",
-                        help=f"quick, {', '.join(STAGES)}; without one, all but quick")
+                        help=f"{', '.join(NAMED + STAGES)}; without one, {', '.join(STAGES)}")
     given = parser.parse_args()
     for name in given.stages:
-        if name not in [*BUILDS, *STAGES]:
-            parser.error(f"there is no stage '{name}'; there are quick, {', '.join(STAGES)}")
+        if name not in NAMED + STAGES:
+            parser.error(f"there is no stage '{name}'; there are {', '.join(NAMED + STAGES)}")
     total, stages, slow = Count(), [], []
     for name in given.stages or STAGES:
         began = time.monotonic()

@@ -8,7 +8,6 @@
  * sentence of the error, with the seconds that the failed call took.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "embeng/group.h"
+#include "stop.h"
 
 #define RANKS_MOST 64
 #define BYTES_MOST 300000
@@ -75,23 +75,6 @@ static int check_bytes(const struct embeng_group *g, uint64_t step, const struct
 		}
 	}
 	return 0;
-}
-
-/* Stops this process. A child ends it later, since some launchers leave stopped processes behind. */
-static void stop_process(void)
-{
-	const pid_t self = getpid();
-
-	if (!fork()) {
-		setsid();
-		for (int fd = 0; fd < 3; fd++)
-			close(fd);
-		sleep(10);
-		if (getppid() == self)
-			kill(self, SIGKILL);
-		_exit(0);
-	}
-	raise(SIGSTOP);
 }
 
 /* Returns true if the steps end here without a failure. */
