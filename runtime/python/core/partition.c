@@ -8,6 +8,7 @@
 #include "core.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum {
 	PART_ROW_POINTERS,
@@ -33,19 +34,35 @@ struct partition {
 	size_t row_pointers, items; /* lengths of arrays */
 };
 
+static int read_flavour(const char *name, enum embeng_partition_flavour *flavour)
+{
+	bool tf = strcmp(name, "tf") == 0;
+
+	if (!tf && strcmp(name, "jax") != 0) {
+		PyErr_Format(PyExc_ValueError,
+			     "partition: there is no flavour \"%s\"; it is \"jax\" or \"tf\"",
+			     name);
+		return -1;
+	}
+	*flavour = tf ? EMBENG_PARTITION_TF : EMBENG_PARTITION_JAX;
+	return 0;
+}
+
 /* Reads the arguments of Engine.partition(). Return: NULL with an exception. */
 static PyObject *read_partition(struct partition *p, PyObject *args, PyObject **features,
 				PyObject **arrays)
 {
 	struct embeng_partition_options *o = &p->options;
 	unsigned long long splits = 0, ids = 0, unique = 0, buffer = 0;
+	const char *flavour = "jax";
 
 	o->size = sizeof(*o);
-	o->flavour = EMBENG_PARTITION_JAX;
 	o->rotation_given = 1;
-	if (!PyArg_ParseTuple(args, "OOIIIKKKppK:partition", features, arrays, &o->sparse_cores,
+	if (!PyArg_ParseTuple(args, "OOIIIKKKppK|sI:partition", features, arrays, &o->sparse_cores,
 			      &o->cores_per_device, &o->device, &ids, &unique, &buffer,
-			      &o->minibatching, &o->allow_id_dropping, &splits))
+			      &o->minibatching, &o->allow_id_dropping, &splits, &flavour,
+			      &o->rotation) ||
+	    read_flavour(flavour, &o->flavour))
 		return NULL;
 	o->max_ids_per_partition = ids;
 	o->max_unique_ids_per_partition = unique;
@@ -169,10 +186,12 @@ static PyObject *partition_batch(PyObject *self, PyObject *args)
 
 PyMethodDef partition_methods[] = {
 	{"partition", partition_batch, METH_VARARGS,
-	 PyDoc_STR("partition($self, features, arrays, sparse_cores, cores_per_device, device, "
-		   "max_ids, max_unique_ids, buffer_size, minibatching, allow_id_dropping, splits, "
-		   "/)\n--\n\n"
-		   "Fill arrays with the partitioned CSR of a batch; without arrays, return their "
-		   "lengths.")},
+	 PyDoc_STR(
+		 "partition($self, features, arrays, sparse_cores, cores_per_device, device, "
+		 "max_ids, max_unique_ids, buffer_size, minibatching, allow_id_dropping, splits, "
+		 "flavour=\"jax\", rotation=0, /)\n--\n\n"
+		 "Fill arrays with the partitioned CSR of a batch; without arrays, return their "
+		 "lengths. The flavour is \"jax\" or \"tf\"; table i of the stack is rotated by i "
+		 "times the rotation.")},
 	{0},
 };

@@ -85,6 +85,8 @@ class Engine:
         minibatching: bool,
         allow_id_dropping: bool,
         splits: int,
+        flavour: str = "jax",
+        rotation: int = 0,
         /,
     ) -> Any: ...
     def gradient_norm(

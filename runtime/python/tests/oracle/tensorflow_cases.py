@@ -4,8 +4,9 @@
 usage: tensorflow_cases.py FILE...
 
 The files are named as in :mod:`upstream`. They import modules of TensorFlow that make ops for a
-TPU. Modules with our classes stand in for those while the files are loaded. The result is a line of
-JSON for each file: its name, and from each of its cases to its outcome and text.
+TPU. Modules with our classes stand in for those while the files are loaded, and
+:mod:`sparse_core_kernels` for the operators that prepare batches. The result is a line of JSON for
+each file: its name, and from each of its cases to its outcome and text.
 
 It is a program of its own, because TensorFlow can have several logical processors only if they are
 asked for before it starts.
@@ -26,6 +27,7 @@ from absl import flags, logging
 from tensorflow.python.tpu import tpu_embedding_for_serving as their_serving
 
 import embeng.tf as ours
+import sparse_core_kernels
 from cases import list_cases, load_module, run_case
 from embeng.tf._tables import LiveVariable
 from embeng.tf.config_spec import AdagradParameters
@@ -65,7 +67,9 @@ def _stand_ins() -> dict[str, types.ModuleType]:
             "TPUEmbeddingForServing": _embedding.TPUEmbeddingForServing,
             "cpu_embedding_lookup": their_serving.cpu_embedding_lookup},
     }
-    return {name: _module(name, **found) for name, found in members.items()}
+    made = {name: _module(name, **found) for name, found in members.items()}
+    made["tensorflow.python.tpu.ops.gen_xla_ops"] = sparse_core_kernels
+    return made
 
 
 @contextmanager

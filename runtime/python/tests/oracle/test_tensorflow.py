@@ -27,10 +27,8 @@ CANNOT: dict[str, str] = {
     "tpu_embedding_v2_mp_strategy_test:TPUEmbeddingTPUStrategyV2Test.test_spmd_training1 (True)":
         SPMD,
 }
-# Cases of this file ask kernels in TensorFlow's wheel alone, which embeng.tf does not use.
-THEIRS = "tpu_embedding_v3_cpu_ops_test"
 NAMES = [name for name in (Path(path).stem for path in TENSORFLOW_HASHES)
-         if name not in (*TENSORFLOW_BASES, THEIRS)] + ["tpu_embedding_v2_optimizer_test"]
+         if name not in TENSORFLOW_BASES] + ["tpu_embedding_v2_optimizer_test"]
 
 
 @functools.cache
