@@ -6,6 +6,7 @@ heard, that is, a vector with a wrong expectation under it fails.
 usage: conform_keys.py EMBENG-COMMAND VECTORS PAGE
 """
 import copy
+import functools
 import json
 import os
 import pathlib
@@ -63,34 +64,50 @@ def keys_of(place):
     return {key.rstrip("!"): key.endswith("!") for key in KEYS[place].split()}
 
 
-def places(value, place=""):
-    """Every object of a vector with its place in the format."""
+def places(value, place="", path=()):
+    """Every object of a vector: its place in the format, and the keys and indices that lead to it."""
     if isinstance(value, list):
-        for one in value:
-            yield from places(one, place + "[]")
+        for k, one in enumerate(value):
+            if isinstance(one, (list, dict)):
+                yield from places(one, place + "[]", (*path, k))
     if not isinstance(value, dict):
         return
-    yield place, value
+    yield place, path
+    free = place.endswith("features") and place != "features"
     for key, one in value.items():
-        free = place.endswith("features") and place != "features"
-        below = "*" if free else key
-        yield from places(one, f"{place}.{below}" if place else below)
+        if isinstance(one, (list, dict)):
+            below = "*" if free else key
+            yield from places(one, f"{place}.{below}" if place else below, (*path, key))
 
 
-def objects(place):
-    """(vector, object) of this place, the vectors copied."""
+@functools.cache
+def objects_at():
+    """All objects of all vectors: {place: [(name of the vector, path), ...]}."""
+    found = {}
     for name in sorted(VECTORS):
-        vector = copy.deepcopy(VECTORS[name])
-        for at, found in places(vector):
-            if at == place:
-                yield vector, found
+        for place, path in places(VECTORS[name]):
+            found.setdefault(place, []).append((name, path))
+    return found
+
+
+def follow(vector, path):
+    for step in path:
+        vector = vector[step]
+    return vector
+
+
+def objects(place, wanted=lambda found: True):
+    """(vector, object) of each wanted object of this place, the vectors copied."""
+    for name, path in objects_at().get(place, []):
+        if wanted(follow(VECTORS[name], path)):
+            vector = copy.deepcopy(VECTORS[name])
+            yield vector, follow(vector, path)
 
 
 def with_key(place, key):
     """A copied vector that has the key, and the object that has it."""
-    for vector, found in objects(place):
-        if found.get(key) is not None:
-            return vector, found
+    for pair in objects(place, lambda found: found.get(key) is not None):
+        return pair
     raise AssertionError(f"no vector has {place}.{key}")
 
 
@@ -113,10 +130,9 @@ class Used(unittest.TestCase):
                 with_key(place, key)
 
     def test_no_key_is_unknown_here(self):
-        for vector in VECTORS.values():
-            for place, found in places(vector):
-                if place in KEYS:
-                    self.assertLessEqual(set(found), set(keys_of(place)), place)
+        for place in KEYS:
+            for name, path in objects_at()[place]:
+                self.assertLessEqual(set(follow(VECTORS[name], path)), set(keys_of(place)), place)
 
 
 class Page(unittest.TestCase):
@@ -234,10 +250,9 @@ FALSE = {
 
 def falsified(place, key):
     """A vector with another expectation there."""
-    for vector, found in objects(place):
-        other = falsify(found.get(key)) if key in found else None
-        if other is not None and not any("error" in step for step in vector["steps"]):
-            found[key] = other
+    for vector, found in objects(place, lambda f: key in f and falsify(f[key]) is not None):
+        if not any("error" in step for step in vector["steps"]):
+            found[key] = falsify(found[key])
             return vector
     raise AssertionError(f"no vector to falsify {place}.{key} of")
 
@@ -245,7 +260,8 @@ def falsified(place, key):
 def names_in(place):
     """Keys of free names: those of the first vector that has any."""
     return keys_of(place) if place in KEYS else [next(
-        key for _, found in objects(place) for key in found if falsify(found[key]) is not None)]
+        key for name, path in objects_at()[place]
+        for key, value in follow(VECTORS[name], path).items() if falsify(value) is not None)]
 
 
 class Heard(unittest.TestCase):
@@ -263,12 +279,11 @@ class Heard(unittest.TestCase):
     def test_shape(self):
         wrong = []
         for place in ("steps[].dequeue.expect", "steps[].lookup.expect"):
-            vector, found = next(pair for pair in objects(place) if pair[1])
+            vector, found = next(objects(place, bool))
             name = next(iter(found))
             found[name] = found[name][:-1]
             wrong.append(vector)
-        vector, found = next(pair for pair in objects("steps[].stacking")
-                             if len(pair[1]["expect"]) > 1)
+        vector, found = next(objects("steps[].stacking", lambda f: len(f["expect"]) > 1))
         del found["expect"][-1]
         self.fail(wrong + [vector])
 
@@ -308,8 +323,9 @@ class Heard(unittest.TestCase):
                      "restore", "reopen", "expect_config", "expect_stats", "stacking",
                      "partition", "spread", "freeze", "update", "discard",
                      "expect_gradients"):
-            vector = next(v for v in (copy.deepcopy(VECTORS[n]) for n in sorted(VECTORS))
-                          if any(verb in step and "error" not in step for step in v["steps"]))
+            vector = copy.deepcopy(next(
+                VECTORS[n] for n in sorted(VECTORS)
+                if any(verb in step and "error" not in step for step in VECTORS[n]["steps"])))
             next(step for step in vector["steps"]
                  if verb in step and "error" not in step)["error"] = {}
             wrong.append(vector)
