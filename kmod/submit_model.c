@@ -65,8 +65,8 @@ static const struct embeng_record_engine *find_engine_options(const struct emben
 }
 
 /*
- * Submits the blob's MODEL_LOAD. The driver keeps the key until the next load. Under ctx->lock. A model
- * that is extended keeps its options and its steps, and so does the ledger.
+ * Submits the blob's MODEL_LOAD. The driver keeps the key until the next load. Under ctx->lock. A
+ * model that is extended keeps its options and its steps, and so does the ledger.
  */
 static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 		       struct embeng_accel_model_load *arg)

@@ -433,7 +433,8 @@ struct embeng_cmd {
  * The command runs at whatever step the model is: as soon as its turn comes, as if
  * &embeng_cmd.after were the last step whose update is in the tables. It is for those who look at a
  * model without knowing its steps, so nothing that they cannot know makes it fail. Its value is the
- * number of tables of the model, or 0 without a model, and a table that is not there has counts of 0.
+ * number of tables of the model, or 0 without a model, and a table that is not there has counts of
+ * 0.
  *
  * It changes nothing. Steps that were looked up and whose update has not come are counted by STATS
  * without this flag, but not by this one, since their replicas may still discard them. For the same
@@ -650,14 +651,15 @@ enum embeng_form {
 	EMBENG_FORM_POOLED = 2, /* CSR, pooled even if the feature is a sequence */
 	EMBENG_FORM_COO = 3,	/* only for PARTITION: the sample of each id, in ascending order */
 	EMBENG_FORM_PARTITIONED = 4, /* only for LOOKUP: ids are in a &struct embeng_lookup_stack */
-	EMBENG_FORM_ROWS = 5, /* only for LOOKUP: DENSE, but each activation has the bits of its row */
+	EMBENG_FORM_ROWS = 5, /* LOOKUP alone: DENSE, each activation in the bits of its row */
 };
 
 /*
- * A LOOKUP of form ROWS gathers rows, of all features into one block if their activations lie there.
- * It is one of form DENSE, with the same rules of steps, in all but one thing: the numbers of a row
- * keep their bits, where DENSE adds them to +0, so that a -0 stays one. Rows of a quantized table are
- * what any LOOKUP of it reads. A device without EMBENG_CAP_EXCHANGE refuses the form with FORM.
+ * A LOOKUP of form ROWS gathers rows, of all features into one block if their activations lie
+ * there. It is one of form DENSE, with the same rules of steps, in all but one thing: the numbers
+ * of a row keep their bits, where DENSE adds them to +0, so that a -0 stays one. Rows of a
+ * quantized table are what any LOOKUP of it reads. A device without EMBENG_CAP_EXCHANGE refuses the
+ * form with FORM.
  */
 
 /**
@@ -849,10 +851,11 @@ struct embeng_update {
  * zero too, where a gradient would be added to +0. So the row is updated as if the replica had
  * given the gradients themselves. A device without EMBENG_CAP_SUMS refuses the flag with RESERVED.
  *
- * The feature's LOOKUP was of form DENSE or ROWS, and its ids are the rows that the sums are of; its
- * table has ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails with
- * FORM. Statistics count each sum as one id. The policy for gradients that are not finite sees sums
- * alone, so whoever makes them looks at the gradients; with CHECKED the engine then refuses no sum.
+ * The feature's LOOKUP was of form DENSE or ROWS, and its ids are the rows that the sums are of;
+ * its table has ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails
+ * with FORM. Statistics count each sum as one id. The policy for gradients that are not finite sees
+ * sums alone, so whoever makes them looks at the gradients; with CHECKED the engine then refuses no
+ * sum.
  */
 #define EMBENG_UPDATE_SUMS (1u << 1)
 
@@ -1192,8 +1195,8 @@ struct embeng_partition_result {
 /* -- UNIQUE, POOL, SUM --------------------------------------------------- */
 
 /*
- * Three commands for tables whose rows are spread over hosts. They need no model and take no step, so
- * a host runs them for batches of any model beside what it does with its own.
+ * Three commands for tables whose rows are spread over hosts. They need no model and take no step,
+ * so a host runs them for batches of any model beside what it does with its own.
  *
  *   UNIQUE  tells which rows a batch reads, each of them once, those of each host together, and
  *	     where in this list the row of each id is
@@ -1208,18 +1211,19 @@ struct embeng_partition_result {
  * table have their ids, and so their occurrences, in the order in which they are given. A device
  * without EMBENG_CAP_EXCHANGE refuses the commands with OPCODE.
  *
- * UNIQUE reads ids, row offsets and the sizes of the tables. The list of a table has its rows by host
- * and, of one host, by their number there. An id has no row, and its place is -1, where the policy for
- * ids out of range leaves it out or reads zeros, or where it stands beyond the length of a
- * sequence. So the list has exactly the rows that a LOOKUP of the batch would read, an UPDATE of it
- * change.
+ * UNIQUE reads ids, row offsets and the sizes of the tables. The list of a table has its rows by
+ * host and, of one host, by their number there. An id has no row, and its place is -1, where the
+ * policy for ids out of range leaves it out or reads zeros, or where it stands beyond the length of
+ * a sequence. So the list has exactly the rows that a LOOKUP of the batch would read, an UPDATE of
+ * it change.
  *
  * POOL and SUM read places, row offsets and weights: their ids are places in the list of the table,
  * and their rows are the rows of the list. A place of -1 is out of range; with the policy ZERO it
  * stands for a row of zeros, with DROP for none, as in a LOOKUP of the table. For a table of policy
  * DROP the policy here is DROP, for all others it may be ZERO.
  *
- * POOL writes activations with the bits of a LOOKUP. The rows are as they came: nothing is quantized.
+ * POOL writes activations with the bits of a LOOKUP. The rows are as they came: nothing is
+ * quantized.
  *
  * SUM writes the sum of each row's gradients in one replica: occurrences in the order of feature,
  * sample and position, in runs of 256, added from left to right. A row of the list that no id names
@@ -1235,7 +1239,7 @@ struct embeng_partition_result {
 
 /* The host that has a row, by the rules of embeng/shard.h. */
 enum embeng_placement {
-	EMBENG_PLACEMENT_DIV = 0, /* successive rows; the first hosts have one more than the last ones */
+	EMBENG_PLACEMENT_DIV = 0, /* successive rows; the first hosts have one more */
 	EMBENG_PLACEMENT_MOD = 1, /* row r is number r / hosts of host r % hosts */
 };
 
@@ -1248,7 +1252,8 @@ enum embeng_placement {
  * @table_count: number of tables, from 1
  * @table_stride: bytes from one &struct embeng_exchange_table to the next; they follow this head
  * @feature_count: number of features, from 1
- * @feature_stride: bytes from one &struct embeng_exchange_feature to the next; they follow the tables
+ * @feature_stride: bytes from one &struct embeng_exchange_feature to the next; they follow the
+ *	tables
  * @flags: EMBENG_EXCHANGE_*; 0 for UNIQUE
  * @hosts: UNIQUE: hosts over which the rows are spread, from 1. Otherwise 0
  * @placement: UNIQUE: enum embeng_placement. Otherwise 0
@@ -1274,11 +1279,11 @@ struct embeng_row_exchange {
  * @combiner: enum embeng_combiner; 0 for UNIQUE
  * @out_of_range: enum embeng_out_of_range; POOL and SUM do not take CLAMP
  * @reserved: 0
- * @rows: UNIQUE: output, room for as many __u64 as there are distinct rows: the number that each has
- *	at its host. Fails with COUNT and the field ROWS if the room is too small. POOL, and SUM
+ * @rows: UNIQUE: output, room for as many __u64 as there are distinct rows: the number that each
+ *	has at its host. Fails with COUNT and the field ROWS if the room is too small. POOL, and SUM
  *	with the combiner MAX: rows [@row_count][@dim] f32. Otherwise not given
- * @result: UNIQUE: output, __u64 [hosts], how many rows of the list are each host's. SUM: output, sums
- *	[@row_count][@dim] f32. Not given for POOL
+ * @result: UNIQUE: output, __u64 [hosts], how many rows of the list are each host's. SUM: output,
+ *	sums [@row_count][@dim] f32. Not given for POOL
  */
 struct embeng_exchange_table {
 	__u64 row_count;
@@ -1303,9 +1308,10 @@ struct embeng_exchange_table {
  * @id_count: number of ids, N; equal to S for DENSE
  * @offsets: row offsets [S + 1], as in a LOOKUP
  * @ids: UNIQUE: ids [N]. POOL and SUM: places [N]
- * @weights: POOL and SUM: weights [N] f32; not given means that each weight is 1. Not given for UNIQUE
- * @data: UNIQUE: output, places [N] s32. POOL: output, activations f32, as in a LOOKUP. SUM: gradients
- *	f32 of the same shape; if they are not given, all are zero
+ * @weights: POOL and SUM: weights [N] f32; not given means that each weight is 1. Not given for
+ *	UNIQUE
+ * @data: UNIQUE: output, places [N] s32. POOL: output, activations f32, as in a LOOKUP. SUM:
+ *	gradients f32 of the same shape; if they are not given, all are zero
  */
 struct embeng_exchange_feature {
 	__u32 table;
