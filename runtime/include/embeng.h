@@ -319,7 +319,9 @@ EMBENG_API void embeng_interrupt(struct embeng *e, int on);
  * embeng_update(), embeng_apply_gradients(), embeng_gradient_norm() and embeng_weight_gradients() ask about
  * every 50 ms, for the first time 50 ms from now, while they copy, compute, or get memory from the
  * system. No lock of the library is held then, but updates may wait until @ask returns. A call that was
- * ended has changed nothing. The search for the holders of a table whose combiner is max does not ask. Waits do not ask: give them a timeout, and call again.
+ * ended has changed nothing. The search for the holders of a table whose combiner is max does not ask, nor
+ * do norms and gradients of weights over a group of hosts, which cannot end on one host alone. Waits do not ask: give
+ * them a timeout, and call again.
  */
 EMBENG_API void embeng_ask(embeng_ask_fn ask, void *arg);
 
@@ -851,7 +853,8 @@ EMBENG_API int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const
  *
  * The rows are those that embeng_rows_read() would read now, so call it before the update of the same
  * gradients; with pipelining, activations were looked up in rows of one update before. Rows of a table
- * with quantization are taken as lookups see them.
+ * with quantization are taken as lookups see them. Over a group of hosts all hosts make the call, since they
+ * read rows of each other; one that needs none gives a batch whose inputs have no samples.
  *
  * Thread-safe, but a batch is one thread's at a time. Return: 0, -EINVAL, -ERANGE (an id or a weight that
  * the engine would refuse), -ENOTSUP (partitioned input), -ENOMEM, -ETIME as row access.

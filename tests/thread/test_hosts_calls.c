@@ -384,7 +384,6 @@ static void expect_refusal(struct run_host *h, int ret, const char *call)
 static void call_refused(struct run_host *h)
 {
 	struct embeng_activations act = EMBENG_INIT(embeng_activations);
-	struct embeng_gradient_norms norms = EMBENG_INIT(embeng_gradient_norms);
 	struct embeng_serving *serving;
 	struct embeng *e = h->e;
 	int64_t stride;
@@ -396,9 +395,6 @@ static void call_refused(struct run_host *h)
 	expect_refusal(h, embeng_add_tables(e, embeng_get_model(e)), "embeng_add_tables");
 	expect_refusal(h, embeng_table_map(e, 0, NULL, &rows, &stride), "embeng_table_map");
 	expect_refusal(h, embeng_table_unmap(e, 0, NULL), "embeng_table_unmap");
-	expect_refusal(h, embeng_gradient_norm(e, NULL, NULL, 0, &norms), "embeng_gradient_norm");
-	expect_refusal(h, embeng_weight_gradients(e, NULL, NULL, NULL, NULL, 0),
-		       "embeng_weight_gradients");
 	expect_refusal(h, embeng_partition(e, NULL, NULL, NULL), "embeng_partition");
 	expect_refusal(h, embeng_preprocess(e, NULL, NULL, NULL, NULL), "embeng_preprocess");
 	expect_refusal(h, embeng_spread_unique(e, NULL), "embeng_spread_unique");

@@ -9,7 +9,14 @@
 
 /* rows.c: embeng_rows_read(), embeng_rows_write() and embeng_rows_fill(). */
 int hosts_rows(struct embeng *e, const struct rows_asked *asked);
-/* rows_fill.c: the last of them, inside. */
+/* rows.c: reads and writes, between hosts_enter() and hosts_leave(). */
+int move_hosts_rows(struct embeng *e, const struct rows_asked *asked);
+/* rows_together.c: rows of several tables as they are at one moment. */
+int hosts_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+			size_t count, int status);
+/* norm.c: embeng_gradient_norm(). @squares: out: [tables], which may be NULL if there is a @status. */
+int hosts_norm(const struct norm_call *call, int status, double *squares, struct norm_fault *fault);
+/* rows_fill.c: fills. */
 int fill_hosts_rows(struct embeng *e, const struct rows_asked *asked);
 
 /* state.c: enters with the sentence that the thread has, which the first exchange tells. */

@@ -303,7 +303,7 @@ static int move_with_memory(struct moving *m)
 	return ret ? ret : is_write(m->asked) ? write_rounds(m) : read_rounds(m);
 }
 
-static int move_hosts_rows(struct embeng *e, const struct rows_asked *asked)
+int move_hosts_rows(struct embeng *e, const struct rows_asked *asked)
 {
 	struct hosts *h = e->hosts;
 	struct rows_asked told = *asked;

@@ -87,7 +87,7 @@ static int read_live_rows(const struct embeng_serving *s, struct wanted *w)
 			.fetch = s->sources[t].fetch,
 		};
 	}
-	return rows_read_together(s->engine, "embeng_serving_lookup", w->tables, w->table_count);
+	return rows_read_together(s->engine, "embeng_serving_lookup", w->tables, w->table_count, 0);
 }
 
 static void release_wanted(struct wanted *w)

@@ -14,20 +14,11 @@
 #include "../../../engine/kernels/kernels.h"
 #include "../../../engine/kernels/root.h"
 #include "base/ask.h"
-#include "touches.h"
+#include "norm.h"
 
 #define CALL "embeng_gradient_norm"
 
-struct norm_call {
-	struct embeng *e;
-	struct given_gradients *parts;
-	size_t count;
-	struct held_bags *held; /* [held_count], by part and then by feature */
-	size_t held_count;
-};
-
-/* Whether the update touches rows of @table for a feature; without gradients they get zeros. */
-static bool touches_table(const struct norm_call *call, size_t part, size_t feature, size_t table)
+bool norm_touches(const struct norm_call *call, size_t part, size_t feature, size_t table)
 {
 	const struct embeng *e = call->e;
 
@@ -45,7 +36,7 @@ static bool is_held(const struct norm_call *call, size_t part, uint32_t feature)
 	       session_gradient(call->e, given->g, feature);
 }
 
-static const uint32_t *holders_of(const struct norm_call *call, size_t part, uint32_t feature)
+const uint32_t *norm_holders(const struct norm_call *call, size_t part, uint32_t feature)
 {
 	for (size_t i = 0; i < call->held_count; i++)
 		if (call->held[i].b == call->parts[part].b && call->held[i].feature == feature)
@@ -59,7 +50,7 @@ static size_t most_touches(const struct norm_call *call, size_t table)
 
 	for (size_t k = 0; k < call->count; k++)
 		for (uint32_t f = 0; f < call->e->model->feature_count; f++)
-			if (touches_table(call, k, f, table))
+			if (norm_touches(call, k, f, table))
 				most += touches_most(call->parts[k].b, f);
 	return most;
 }
@@ -74,10 +65,10 @@ static int list_table(const struct norm_call *call, size_t table, struct touch *
 			const struct given_gradients *part = &call->parts[k];
 			size_t n = 0;
 
-			if (touches_table(call, k, f, table))
+			if (norm_touches(call, k, f, table))
 				ret = touches_list(part->b, f,
 						   session_gradient(call->e, part->g, f),
-						   holders_of(call, k, f), to + *count, &n);
+						   norm_holders(call, k, f), to + *count, &n);
 			*count += n;
 		}
 	}
@@ -88,10 +79,11 @@ static int list_table(const struct norm_call *call, size_t table, struct touch *
  * Adds the squares of one row's sum to those of each column. @touched: out, touches of that row. Return:
  * 0, or -EINTR.
  */
-static int add_row(const struct table *t, const struct touch *touches, size_t count, double *sum,
-		   double *squares, size_t *touched)
+static int add_row(const struct table *t, const struct touch *touches, size_t count, size_t dim,
+		   double *columns, size_t *touched)
 {
-	size_t dim = (size_t)t->dim, n = 0;
+	double *sum = columns, *squares = columns + dim;
+	size_t n = 0;
 	double share;
 	int ret = 0;
 
@@ -116,23 +108,27 @@ static int add_row(const struct table *t, const struct touch *touches, size_t co
 	return ret;
 }
 
-static int sum_squares(const struct table *t, const struct touch *touches, size_t count,
-		       double *columns, double *square)
+int norm_add_columns(const struct table *t, struct touch *touches, size_t count, size_t dim,
+		     double *columns)
 {
-	size_t dim = (size_t)t->dim;
-	double *sum = columns, *squares = columns + dim, total = 0;
-	int ret = 0;
+	int ret = touches_sort(touches, touches + count, count, (uint64_t)t->rows);
 
-	memset(squares, 0, dim * sizeof(*squares));
+	memset(columns + dim, 0, dim * sizeof(*columns));
 	for (size_t i = 0, row = 0, touched = 0; !ret && i < count; i += touched, row++) {
-		ret = add_row(t, touches + i, count - i, sum, squares, &touched);
+		ret = add_row(t, touches + i, count - i, dim, columns, &touched);
 		ret = ret ? ret : touches_ask(row);
 	}
+	return ret;
+}
+
+double norm_sum_columns(const double *squares, size_t dim)
+{
+	double total = 0;
+
 	for (size_t c = 0; c < dim; c++)
 		total += squares[c];
 	/* The sign of a NaN is not the same on every processor. */
-	*square = isnan(total) ? (double)NAN : total;
-	return ret;
+	return isnan(total) ? (double)NAN : total;
 }
 
 static int square_table(const struct norm_call *call, size_t table, double *square)
@@ -151,15 +147,15 @@ static int square_table(const struct norm_call *call, size_t table, double *squa
 	if (!touches || !columns)
 		ret = fail(-ENOMEM, CALL ": no memory for the %zu ids of table %s", most, t->name);
 	ret = ret ? ret : list_table(call, table, touches, &count);
-	ret = ret ? ret : touches_sort(touches, touches + most, count, (uint64_t)t->rows);
-	ret = ret ? ret : sum_squares(t, touches, count, columns, square);
+	ret = ret ? ret : norm_add_columns(t, touches, count, (size_t)t->dim, columns);
+	if (!ret)
+		*square = norm_sum_columns(columns + t->dim, (size_t)t->dim);
 	free(touches);
 	free(columns);
 	return ret;
 }
 
-/* All that are counted, also those that reach no row: an update would refuse them. */
-static void find_non_finite(const struct norm_call *call, struct embeng_gradient_norms *norms)
+struct norm_fault norm_find_fault(const struct norm_call *call)
 {
 	const struct embeng *e = call->e;
 
@@ -171,45 +167,59 @@ static void find_non_finite(const struct norm_call *call, struct embeng_gradient
 
 			if (gradient)
 				at = kernel_finite_until(e->kernels, gradient, count);
-			if (at == count)
-				continue;
-			norms->non_finite = 1;
-			norms->part = k;
-			norms->feature = (int)f;
-			norms->sample = (size_t)at / ((size_t)count / samples);
-			norms->element = (size_t)at;
-			return;
+			if (at < count)
+				return (struct norm_fault){1, k, f, at / (count / samples), at};
 		}
 	}
+	return (struct norm_fault){0};
 }
 
-static int compute_norms(const struct norm_call *call, const struct embeng_gradient_norms *given,
-			 double *squares, struct embeng_gradient_norms *out)
+/* @squares: out: [tables] */
+static int square_tables(const struct norm_call *call, double *squares, struct norm_fault *fault)
 {
-	size_t tables = call->e->model->table_count;
-	double total = 0;
 	int ret = 0;
 
-	for (size_t t = 0; !ret && t < tables; t++) {
+	for (size_t t = 0; !ret && t < call->e->model->table_count; t++)
 		ret = square_table(call, t, &squares[t]);
-		total += squares[t];
-	}
-	if (ret)
-		return ret;
-	*out = (struct embeng_gradient_norms){
-		.size = given->size,
-		.tables = given->tables,
-		.table_count = given->table_count,
-		.feature = -1,
-		.norm = isnan(total) ? (double)NAN : root64(total),
-	};
-	for (size_t t = 0; out->tables && t < tables; t++)
-		out->tables[t] = isnan(squares[t]) ? (double)NAN : root64(squares[t]);
-	find_non_finite(call, out);
-	return 0;
+	*fault = norm_find_fault(call);
+	return ret;
 }
 
-static int find_step_holders(struct norm_call *call)
+static void tell_norms(const struct embeng *e, const double *squares,
+		       const struct norm_fault *fault, struct embeng_gradient_norms *norms)
+{
+	const struct embeng_gradient_norms given = *norms;
+	size_t tables = e->model->table_count;
+	double total = 0;
+
+	for (size_t t = 0; t < tables; t++)
+		total += squares[t];
+	*norms = (struct embeng_gradient_norms){
+		.size = given.size,
+		.tables = given.tables,
+		.table_count = given.table_count,
+		.norm = isnan(total) ? (double)NAN : root64(total),
+		.non_finite = (int)fault->found,
+		.part = (size_t)fault->part,
+		.feature = fault->found ? (int)fault->feature : -1,
+		.sample = (size_t)fault->sample,
+		.element = (size_t)fault->element,
+	};
+	for (size_t t = 0; norms->tables && t < tables; t++)
+		norms->tables[t] = isnan(squares[t]) ? (double)NAN : root64(squares[t]);
+}
+
+/* Over hosts all of them look for holders if the model has a table of the combiner max. */
+static bool looks_for_largest(const struct embeng *e)
+{
+	bool has = false;
+
+	for (size_t f = 0; f < e->model->feature_count; f++)
+		has |= e->model->features[f].largest;
+	return has;
+}
+
+static int list_held(struct norm_call *call)
 {
 	const struct embeng *e = call->e;
 	size_t most = 0;
@@ -225,7 +235,16 @@ static int find_step_holders(struct norm_call *call)
 			if (is_held(call, k, f))
 				call->held[call->held_count++] = (struct held_bags){
 					.b = call->parts[k].b, .feature = f};
-	return holders_find(call->e, CALL, call->held, call->held_count);
+	return 0;
+}
+
+static int find_step_holders(struct norm_call *call, int status)
+{
+	int ret = status ? status : list_held(call);
+
+	if (call->e->calls && !looks_for_largest(call->e))
+		return ret;
+	return holders_find(call->e, CALL, call->held, call->held_count, ret);
 }
 
 static int open_parts(struct norm_call *call, struct embeng_batch *const *batches,
@@ -254,10 +273,6 @@ static int check_norms(const struct embeng *e, struct embeng_batch *const *batch
 		       const struct embeng_gradients *const *gradients, size_t count,
 		       const struct embeng_gradient_norms *norms)
 {
-	int ret = session_check_alone(e, CALL);
-
-	if (ret)
-		return ret;
 	if (!norms || norms->size < sizeof(*norms))
 		return fail(-EINVAL, CALL ": norms must be given, with their size");
 	if (count && (!batches || !gradients))
@@ -269,26 +284,44 @@ static int check_norms(const struct embeng *e, struct embeng_batch *const *batch
 	return 0;
 }
 
+static int square_step(struct norm_call *call, int status, double *squares,
+		       struct norm_fault *fault)
+{
+	const bool alone = !call->e->calls;
+	/* Over hosts it cannot end on one of them alone. */
+	const bool before = ask_allow(alone);
+	int ret = find_step_holders(call, status);
+
+	if (!alone)
+		ret = call->e->calls->norm(call, ret, squares, fault);
+	else
+		ret = ret ? ret : square_tables(call, squares, fault);
+	ask_allow(before);
+	return ret;
+}
+
 int embeng_gradient_norm(struct embeng *e, struct embeng_batch *const *batches,
 			 const struct embeng_gradients *const *gradients, size_t count,
 			 struct embeng_gradient_norms *norms)
 {
-	int ret = check_norms(e, batches, gradients, count, norms);
 	struct norm_call call = {.e = e};
+	struct norm_fault fault = {0};
+	int ret = session_check(e, CALL);
 	double *squares;
-	bool before;
 
 	if (ret)
 		return ret;
+	ret = check_norms(e, batches, gradients, count, norms);
+	if (ret && !e->calls)
+		return ret;
 	squares = calloc(e->model->table_count + 1, sizeof(*squares));
-	if (!squares)
-		return fail(-ENOMEM, CALL ": no memory for the norms of %zu tables",
-			    e->model->table_count);
-	ret = open_parts(&call, batches, gradients, count);
-	before = ask_allow(true);
-	ret = ret ? ret : find_step_holders(&call);
-	ret = ret ? ret : compute_norms(&call, norms, squares, norms);
-	ask_allow(before);
+	if (!ret && !squares)
+		ret = fail(-ENOMEM, CALL ": no memory for the norms of %zu tables",
+			   e->model->table_count);
+	ret = ret ? ret : open_parts(&call, batches, gradients, count);
+	ret = square_step(&call, ret, squares, &fault);
+	if (!ret)
+		tell_norms(e, squares, &fault, norms);
 	close_parts(&call);
 	free(squares);
 	return ret;

@@ -169,31 +169,32 @@ static int hold_bags(struct embeng *e, const char *call, const struct held_bags 
 }
 
 static int find_all(struct embeng *e, const char *call, struct held_bags *bags, size_t count,
-		    struct holding *holding, struct rows_reading *readings)
+		    struct holding *holding, struct rows_reading *readings, int status)
 {
-	int ret = 0;
+	int ret = status;
 
 	for (size_t i = 0; !ret && i < count; i++) {
 		ret = make_holding(call, &bags[i], &holding[i]);
 		ret = ret ? ret : list_held_bags(&bags[i], &holding[i]);
 		ret = ret ? ret : want_held_rows(call, &bags[i], &holding[i], &readings[i]);
 	}
-	ret = ret ? ret : rows_read_together(e, call, readings, count);
+	ret = rows_read_together(e, call, readings, count, ret);
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = hold_bags(e, call, &bags[i], &holding[i], readings[i].data);
 	return ret;
 }
 
-int holders_find(struct embeng *e, const char *call, struct held_bags *bags, size_t count)
+int holders_find(struct embeng *e, const char *call, struct held_bags *bags, size_t count,
+		 int status)
 {
 	struct holding *holding = calloc(count + 1, sizeof(*holding));
 	struct rows_reading *readings = calloc(count + 1, sizeof(*readings));
-	int ret = holding && readings ? 0
-				      : fail(-ENOMEM, "%s: no memory for the bags of %zu features",
-					     call, count);
+	int ret = status;
 
-	if (!ret && count)
-		ret = find_all(e, call, bags, count, holding, readings);
+	if (!ret && (!holding || !readings))
+		ret = fail(-ENOMEM, "%s: no memory for the bags of %zu features", call, count);
+	if (e->calls || (!ret && count))
+		ret = find_all(e, call, bags, readings ? count : 0, holding, readings, ret);
 	for (size_t i = 0; holding && readings && i < count; i++) {
 		free(holding[i].rows);
 		free(holding[i].places);

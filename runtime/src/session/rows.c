@@ -410,14 +410,16 @@ static int read_each(struct embeng *e, void *arg, uint64_t after)
 }
 
 int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
-		       size_t count)
+		       size_t count, int status)
 {
 	struct reading_list list = {what, readings, count};
-	int ret = session_check_alone(e, what);
 	bool before;
+	int ret;
 
-	if (ret)
-		return ret;
+	if (e->calls)
+		return e->calls->read_together(e, what, readings, count, status);
+	if (status)
+		return status;
 	/* Memory for them is made with e->lock held. */
 	before = ask_allow(false);
 	ret = rows_behind_gate(e, what, read_each, &list);

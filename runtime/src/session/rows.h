@@ -69,9 +69,12 @@ struct rows_reading {
 	float *data;
 };
 
-/* Reads all @readings as the tables are at one moment. */
+/*
+ * Reads all @readings as the tables are at one moment. @status: as of &struct rows_asked: over a group all hosts
+ * make the call, with readings of their own.
+ */
 int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
-		       size_t count);
+		       size_t count, int status);
 
 /* Reads or, if @write, writes existing rows of a table or slot, all at one moment. */
 int rows_move(struct embeng *e, const char *what, bool write, int table, const char *slot,

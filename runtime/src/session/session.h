@@ -87,6 +87,9 @@ struct agreed {
  * where all hosts must learn it: 0, or a negative errno with the thread's last sentence.
  */
 struct rows_asked;
+struct rows_reading;
+struct norm_call;
+struct norm_fault;
 
 struct calls {
 	int (*enqueue)(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns);
@@ -102,6 +105,10 @@ struct calls {
 	int (*flush)(struct embeng *e, int64_t timeout_ns);
 	int (*fd)(struct embeng *e);
 	int (*rows)(struct embeng *e, const struct rows_asked *asked);
+	int (*read_together)(struct embeng *e, const char *what,
+			     const struct rows_reading *readings, size_t count, int status);
+	int (*norm)(const struct norm_call *call, int status, double *squares,
+		    struct norm_fault *fault);
 	int (*step)(struct embeng *e, uint64_t *step);
 	int (*set_step)(struct embeng *e, uint64_t step, int status);
 	int (*freeze)(struct embeng *e, int table, int frozen, int status);

@@ -62,10 +62,9 @@ static int check_given_pair(const struct given_gradients *given)
 int touches_open(struct embeng *e, const char *call, struct embeng_batch *b,
 		 const struct embeng_gradients *g, struct given_gradients *given)
 {
-	int ret = session_check_alone(e, call);
+	int ret = session_check_batch(e, b, call);
 
 	*given = (struct given_gradients){.call = call, .b = b, .g = g};
-	ret = ret ? ret : session_check_batch(e, b, call);
 	ret = ret ? ret : check_given_pair(given);
 	if (ret)
 		return ret;

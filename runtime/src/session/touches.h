@@ -68,8 +68,12 @@ struct held_bags {
 	uint32_t *holders;
 };
 
-/* holders.c: finds the holders of all @bags in the rows of one moment. Return: 0, or an errno. */
-int holders_find(struct embeng *e, const char *call, struct held_bags *bags, size_t count);
+/*
+ * holders.c: finds the holders of all @bags in the rows of one moment. @status: 0, or why this process cannot,
+ * with the thread's last sentence: over a group all hosts make the call, and return that. Return: 0, or an errno.
+ */
+int holders_find(struct embeng *e, const char *call, struct held_bags *bags, size_t count,
+		 int status);
 void holders_free(struct held_bags *bags, size_t count);
 
 /* holders.c: whether a feature of a batch has such bags. */

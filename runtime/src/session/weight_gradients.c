@@ -2,7 +2,7 @@
 /*
  * The gradients of the weights of a batch's ids. Each is made of the products of the rows of its bag
  * with the gradient of its sample. On a device in this process the rows are taken where the engine
- * has them; from any other device each row of a feature is read once.
+ * has them; from any other device, or from other hosts, each row of a feature is read once.
  *
  * All memory lives for one call. direct_enter() keeps updates back while rows are used; it and
  * rows_read_together() take the locks. The output is the caller's, and is written last.
@@ -244,14 +244,15 @@ static int want_rows(struct weigh_call *call, size_t f)
 	return 0;
 }
 
-static int multiply_read(struct weigh_call *call)
+/* Over a group all hosts read rows together, also one that has a @status. */
+static int multiply_read(struct weigh_call *call, int status)
 {
 	size_t features = call->e->model->feature_count;
-	int ret = 0;
+	int ret = status;
 
 	for (size_t f = 0; !ret && f < features; f++)
 		ret = want_rows(call, f);
-	ret = ret ? ret : rows_read_together(call->e, CALL, call->readings, features);
+	ret = rows_read_together(call->e, CALL, call->readings, call->readings ? features : 0, ret);
 	for (size_t f = 0; !ret && f < features; f++)
 		ret = multiply_feature(call, &call->features[f], call->readings[f].data, true);
 	return ret;
@@ -322,16 +323,18 @@ static void give_weights(const struct input *in, const struct weighing *w, float
 		to[k] = input_pads(in, k) || next == in->id_count ? 0 : (float)w->products[next++];
 }
 
-static int weigh_batch(struct weigh_call *call)
+static int weigh_batch(struct weigh_call *call, int status)
 {
 	size_t features = call->e->model->feature_count;
 	const struct embeng_batch *b = call->given.b;
-	int ret = 0;
+	int ret = status;
 
 	for (uint32_t f = 0; !ret && f < features; f++)
 		ret = call->weights[f] ? prepare_feature(call, f) : 0;
-	if (!ret)
-		ret = direct_can(call->e) ? multiply_direct(call) : multiply_read(call);
+	if (call->e->calls)
+		ret = multiply_read(call, ret);
+	else if (!ret)
+		ret = direct_can(call->e) ? multiply_direct(call) : multiply_read(call, 0);
 	for (size_t f = 0; !ret && f < features; f++)
 		ret = weigh_feature(b, &call->features[f]);
 	for (size_t f = 0; !ret && f < features; f++)
@@ -356,24 +359,37 @@ static void free_weighings(struct weigh_call *call)
 	free(call->readings);
 }
 
+static int check_weight_outputs(const struct weigh_call *call, size_t count)
+{
+	const size_t features = call->e->model->feature_count;
+
+	if (call->weights && call->counts && count == features)
+		return 0;
+	return fail(-EINVAL, CALL ": outputs of %zu features, the model has %zu",
+		    call->weights && call->counts ? count : 0, features);
+}
+
 int embeng_weight_gradients(struct embeng *e, struct embeng_batch *b,
 			    const struct embeng_gradients *g, float *const *weights,
 			    const size_t *counts, size_t count)
 {
 	struct weigh_call call = {.e = e, .weights = weights, .counts = counts};
-	int ret = touches_open(e, CALL, b, g, &call.given);
+	int ret = session_check(e, CALL);
 	bool before;
 
-	if (!ret && (!weights || !counts || count != e->model->feature_count))
-		ret = fail(-EINVAL, CALL ": outputs of %zu features, the model has %zu",
-			   weights && counts ? count : 0, e->model->feature_count);
-	if (!ret) {
-		call.features = calloc(count + 1, sizeof(*call.features));
-		call.readings = calloc(count + 1, sizeof(*call.readings));
-		if (!call.features || !call.readings)
+	if (ret)
+		return ret;
+	ret = touches_open(e, CALL, b, g, &call.given);
+	ret = ret ? ret : check_weight_outputs(&call, count);
+	if (!ret || e->calls) {
+		call.features = calloc(e->model->feature_count + 1, sizeof(*call.features));
+		call.readings = calloc(e->model->feature_count + 1, sizeof(*call.readings));
+		if (!ret && (!call.features || !call.readings))
 			ret = fail(-ENOMEM, CALL ": no memory for %zu features", count);
-		before = ask_allow(true);
-		ret = ret ? ret : weigh_batch(&call);
+		/* Over hosts it cannot end on one of them alone. */
+		before = ask_allow(!e->calls);
+		if (!ret || e->calls)
+			ret = weigh_batch(&call, ret);
 		ask_allow(before);
 		free_weighings(&call);
 	}
