@@ -224,6 +224,22 @@ EMBENG_API int embeng_model_plan_hosts(const struct embeng_model *model,
 				       struct embeng_hosts_plan **plan);
 EMBENG_API void embeng_hosts_plan_free(struct embeng_hosts_plan *plan);
 
+struct embeng;
+
+/**
+ * embeng_table_exchange() - tell which exchange a table of an open handle has
+ *
+ * A handle over several hosts chooses when it is opened, unless an option of the device's name does
+ * (exchange=rows, or exchange:items=rows for the table items). Where the model tells how large the batches
+ * of a table's features are (max_samples or a whole shape, and max_ids or a sequence's length), it is the
+ * exchange that embeng_model_plan_hosts() chooses with no option but the number of hosts. A table that it
+ * does not tell of is whole, or cut by columns. A log that embeng_open_with() is given gets a line for each
+ * table, with the reason.
+ *
+ * Return: enum embeng_exchange_kind, NONE on one host; -EINVAL (no handle), -ENOENT (no such table).
+ */
+EMBENG_API int embeng_table_exchange(struct embeng *e, int table);
+
 #ifdef __cplusplus
 }
 #endif

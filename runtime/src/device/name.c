@@ -230,7 +230,9 @@ static int parse_deadline(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
-static int parse_group_exchange(const char *value, const char *from, struct name *out)
+/* @option: the text before the value, for the sentence */
+static int parse_exchange_kind(const char *option, const char *value, const char *from,
+			       enum embeng_exchange_kind *out)
 {
 	static const char *const names[] = {[EMBENG_EXCHANGE_TABLE] = "table",
 					    [EMBENG_EXCHANGE_COLUMN] = "columns",
@@ -239,10 +241,15 @@ static int parse_group_exchange(const char *value, const char *from, struct name
 	for (size_t i = 1; i < sizeof(names) / sizeof(*names); i++) {
 		if (strcmp(value, names[i]))
 			continue;
-		out->exchange = (enum embeng_exchange_kind)i;
+		*out = (enum embeng_exchange_kind)i;
 		return 0;
 	}
-	return fail(-EINVAL, "%s: exchange=%s must be table, columns or rows", from, value);
+	return fail(-EINVAL, "%s: %s=%s must be table, columns or rows", from, option, value);
+}
+
+static int parse_group_exchange(const char *value, const char *from, struct name *out)
+{
+	return parse_exchange_kind("exchange", value, from, &out->exchange);
 }
 
 static int parse_group_sharding(const char *value, const char *from, struct name *out)
@@ -261,23 +268,33 @@ static const struct option group_options[] = {{"deadline", parse_deadline},
 /* Those that a group which the program has opened may have, too. */
 static const struct option *const place_options = &group_options[1];
 
-/* Takes one option out of @text, with a separator. */
-static int take_option(char *text, const char *from, const struct option *option, struct name *out)
+/* Where an option begins whose name ends with @last, or NULL. */
+static char *find_option(char *text, const char *name, char last)
 {
-	const size_t length = strlen(option->name);
-	char *at = strstr(text, option->name), *value, *end;
+	const size_t length = strlen(name);
+	char *at = strstr(text, name);
+
+	while (at && (at[length] != last || (at != text && !strchr(":,", at[-1]))))
+		at = strstr(at + 1, name);
+	return at;
+}
+
+/* Takes one option out of @text, with a separator. */
+static int take_option(char *text, const char *from, const char *name, char separator,
+		       int (*parse)(const char *value, const char *from, struct name *out),
+		       struct name *out)
+{
+	char *at = find_option(text, name, separator), *value, *end;
 	char last;
 	int ret;
 
-	while (at && (at[length] != '=' || (at != text && !strchr(":,", at[-1]))))
-		at = strstr(at + 1, option->name);
 	if (!at)
 		return 0;
-	value = at + length + 1;
+	value = at + strlen(name) + 1;
 	end = value + strcspn(value, ",");
 	last = *end;
 	*end = 0;
-	ret = option->parse(value, from, out);
+	ret = parse(value, from, out);
 	*end = last;
 	/* The separator before it goes too, unless options follow that need it. */
 	if (last)
@@ -285,6 +302,40 @@ static int take_option(char *text, const char *from, const struct option *option
 	else
 		at[at == text ? 0 : -1] = 0;
 	return ret;
+}
+
+/* "items=rows": the exchange of one table. */
+static int parse_table_exchange(const char *value, const char *from, struct name *out)
+{
+	const char *equals = strrchr(value, '=');
+	const size_t length = equals ? (size_t)(equals - value) : 0;
+	struct name_exchange *each = &out->exchanges[out->exchange_count];
+	char option[NAME_TABLE + 16];
+
+	if (!length)
+		return fail(-EINVAL,
+			    "%s: exchange:%s names no exchange of a table; write it like "
+			    "exchange:items=rows",
+			    from, value);
+	if (length >= NAME_TABLE)
+		return fail(-EINVAL, "%s: exchange: the name of a table has up to %d bytes", from,
+			    NAME_TABLE - 1);
+	if (out->exchange_count == NAME_EXCHANGES)
+		return fail(-EINVAL, "%s: exchange: of more than %d tables", from, NAME_EXCHANGES);
+	memcpy(each->table, value, length);
+	each->table[length] = 0;
+	out->exchange_count++;
+	snprintf(option, sizeof(option), "exchange:%s", each->table);
+	return parse_exchange_kind(option, equals + 1, from, &each->kind);
+}
+
+static bool spreads_rows(const struct name *name)
+{
+	bool spreads = name->exchange == EMBENG_EXCHANGE_ROWS;
+
+	for (size_t i = 0; i < name->exchange_count; i++)
+		spreads |= name->exchanges[i].kind == EMBENG_EXCHANGE_ROWS;
+	return spreads;
 }
 
 /* @text: behind the prefix of a group, or without one, for a group that the program has */
@@ -296,9 +347,11 @@ static int parse_grouped(const char *text, const char *from, const struct option
 
 	if (!copy)
 		return fail(-ENOMEM, "%s: there is no memory for the name of a device", from);
+	while (!ret && find_option(copy, "exchange", ':'))
+		ret = take_option(copy, from, "exchange", ':', parse_table_exchange, out);
 	for (; !ret && options->name; options++)
-		ret = take_option(copy, from, options, out);
-	if (!ret && out->sharding != EMBENG_SHARDING_MOD && out->exchange != EMBENG_EXCHANGE_ROWS)
+		ret = take_option(copy, from, options->name, '=', options->parse, out);
+	if (!ret && out->sharding != EMBENG_SHARDING_MOD && !spreads_rows(out))
 		ret = fail(-EINVAL, "%s: sharding=div is for exchange=rows", from);
 	ret = ret ? ret : parse_text(copy, from, out);
 	free(copy);

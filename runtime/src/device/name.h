@@ -23,7 +23,15 @@ enum name_kind {
 /* How commands reach a device behind the driver. */
 enum name_path { NAME_PATH_ANY, NAME_PATH_MAPPED, NAME_PATH_VALIDATED };
 
-#define NAME_RECORD 1024 /* bytes of a path */
+#define NAME_RECORD 1024  /* bytes of a path */
+#define NAME_TABLE 64	  /* bytes of a table's name, with the end */
+#define NAME_EXCHANGES 32 /* tables whose exchange a name may have */
+
+/* The exchange of one table. */
+struct name_exchange {
+	char table[NAME_TABLE];
+	enum embeng_exchange_kind kind;
+};
 
 struct name {
 	enum name_kind kind;
@@ -41,6 +49,8 @@ struct name {
 	uint32_t deadline; /* seconds that the group's exchanges may take; 0: its default */
 	enum embeng_exchange_kind exchange; /* wanted for the tables of a group; 0: not given */
 	enum embeng_sharding sharding;	    /* distribution of rows; MOD if not given */
+	struct name_exchange exchanges[NAME_EXCHANGES]; /* those of single tables */
+	size_t exchange_count;
 };
 
 /*

@@ -132,6 +132,18 @@ struct row_list {
 };
 
 /**
+ * struct host_choice - the reason why a table has its exchange
+ * @named: an option of the device asks for it
+ * @refused: but the table does not allow it
+ * @planned: the bytes of the exchanges were compared
+ * @bytes: bytes on a link with the cheapest exchange, and @next with the next one; 0: there is no other
+ */
+struct host_choice {
+	bool named, refused, planned;
+	uint64_t bytes, next;
+};
+
+/**
  * struct notice - a replica whose batches were withdrawn, and whose thread was not told yet
  * @feeder: the thread that enqueued the last batch, once @fed
  * @resumes: a batch whose embeng_enqueue() was interrupted while other hosts were waited for, or NULL: the
@@ -152,9 +164,10 @@ struct hosts {
 	uint32_t rank, hosts;
 	struct place_wish wish;
 	struct placement place;
-	int *tables;		/* [tables]: number in the owner handle, or -1 */
-	int *features;		/* [features]: likewise; -1 also for those of row lists */
-	struct row_list *lists; /* [list_count]: those that train come first */
+	struct host_choice *choices; /* [tables]: why each has its exchange */
+	int *tables;		     /* [tables]: number in the owner handle, or -1 */
+	int *features;		     /* [features]: likewise; -1 also for those of row lists */
+	struct row_list *lists;	     /* [list_count]: those that train come first */
 	size_t list_count;
 	int *readers; /* [reader_count]: features that read lists, in the order of lists */
 	size_t reader_count, trained_lists, trained_readers;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "device/name.h"
+#include "choose.h"
 #include "collective.h"
 #include "list_stats.h"
 #include "part.h"
@@ -21,7 +21,9 @@
 
 /* Hosts tell each other this before the first step. */
 struct greeting {
-	uint32_t depth, exchange, sharding;
+	uint32_t depth, exchange, sharding, unused;
+	uint64_t named; /* digest of the exchanges of tables that the device's name has */
+	uint64_t parts; /* choose_digest() */
 };
 
 static void free_hosts(struct hosts *h)
@@ -40,6 +42,7 @@ static void free_hosts(struct hosts *h)
 	list_stats_free(h);
 	free(h->lists);
 	free(h->readers);
+	free(h->choices);
 	pthread_cond_destroy(&h->changed);
 	pthread_mutex_destroy(&h->turn);
 	free(h);
@@ -83,7 +86,8 @@ static int mark_sums(struct hosts *h)
 	if ((h->owner->device->info.features & needed) != needed)
 		return fail(-ENOTSUP,
 			    "%s exchanges no rows between hosts, so tables cannot be spread by "
-			    "rows; its firmware may be an older one",
+			    "rows; its firmware may be an older one. exchange=table places them "
+			    "whole",
 			    h->owner->device->info.name);
 	h->owner->takes_sums = calloc(h->owner->model->feature_count + 1,
 				      sizeof(*h->owner->takes_sums));
@@ -113,12 +117,20 @@ static int open_owner(struct hosts *h, const struct embeng_open_options *options
 static int check_wishes(const struct hosts *h, uint32_t host, const struct greeting *first,
 			const struct greeting *other)
 {
-	if (other->exchange == first->exchange && other->sharding == first->sharding)
+	if (other->exchange != first->exchange || other->sharding != first->sharding ||
+	    other->named != first->named)
+		return fail(-EPROTO,
+			    "embeng_open_group: host %u (%s) names its device with another "
+			    "exchange= or sharding= than host 0 (%s)",
+			    host, embeng_group_host(h->group, host),
+			    embeng_group_host(h->group, 0));
+	if (other->parts == first->parts)
 		return 0;
-	return fail(-EPROTO,
-		    "embeng_open_group: host %u (%s) names its device with another exchange= or "
-		    "sharding= than host 0 (%s)",
-		    host, embeng_group_host(h->group, host), embeng_group_host(h->group, 0));
+	return fail(
+		-EPROTO,
+		"embeng_open_group: host %u (%s) places tables otherwise than host 0 (%s) does; "
+		"do both run the same version? exchange= on all hosts makes them agree",
+		host, embeng_group_host(h->group, host), embeng_group_host(h->group, 0));
 }
 
 /* Adds the tables that are spread and looked up, those that @trains or the others. */
@@ -171,11 +183,13 @@ static int make_row_lists(struct hosts *h)
  * Each host tells whether it could open its part, and how many steps its device takes ahead; the least
  * counts. This is also where a host with another model is found.
  */
-static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
+static int greet_hosts(struct hosts *h, const struct name *name, int ret, uint32_t *depth)
 {
 	struct greeting own = {.depth = ret ? 0 : h->owner->depth,
-			       .exchange = h->wish.exchange,
-			       .sharding = h->wish.sharding};
+			       .exchange = name->exchange,
+			       .sharding = name->sharding,
+			       .named = choose_named_digest(name),
+			       .parts = ret ? 0 : choose_digest(h)};
 	struct embeng_bytes *send = h->send[CHANNEL_CONTROL];
 	struct embeng_bytes *received = h->received[CHANNEL_CONTROL];
 	struct greeting first = {0};
@@ -198,17 +212,18 @@ static int greet_hosts(struct hosts *h, int ret, uint32_t *depth)
 }
 
 /* @status: why this host cannot open its part, which the others are told. */
-static int build_hosts(struct embeng *e, const struct embeng_open_options *options, int status)
+static int build_hosts(struct embeng *e, const struct embeng_open_options *options,
+		       const struct name *name, int status)
 {
 	struct hosts *h = e->hosts;
 	uint32_t depth;
-	int ret = status ? status : place_model(e->model, h->hosts, &h->wish, &h->place);
+	int ret = status ? status : choose_exchanges(h, name);
 
 	ret = ret ? ret : make_row_lists(h);
 	e->first_replica = hosts_first_replica(h, h->rank);
 	e->local_replicas = hosts_first_replica(h, h->rank + 1) - e->first_replica;
 	ret = ret ? ret : open_owner(h, options);
-	ret = greet_hosts(h, ret, &depth);
+	ret = greet_hosts(h, name, ret, &depth);
 	ret = ret ? ret : session_start_local(e, depth);
 	for (size_t t = 0; !ret && t < e->model->table_count; t++)
 		e->frozen[t] = e->model->tables[t].frozen;
@@ -274,16 +289,19 @@ static int open_over(const struct embeng_open_options *options, const struct nam
 		session_destroy(e);
 		return fail(-ENOMEM, "there is no memory for a handle over a group");
 	}
-	e->hosts->wish = (struct place_wish){name->exchange, name->sharding};
+	e->hosts->wish = (struct place_wish){.exchange = name->exchange,
+					     .sharding = name->sharding};
 	e->replica_count = e->model->engine.replicas;
 	e->model_hash = embeng_model_hash(e->model);
 	embeng_log(e, options->log, options->log_arg, options->log_level);
-	ret = build_hosts(e, options, status);
-	if (ret)
+	ret = build_hosts(e, options, name, status);
+	if (ret) {
 		close_hosts(e);
-	else
-		*out = e;
-	return ret;
+		return ret;
+	}
+	choose_say(e->hosts);
+	*out = e;
+	return 0;
 }
 
 /* The handle closes a group of the name, also after a failure. @status: as build_hosts() */
@@ -332,7 +350,7 @@ int embeng_open_with(const struct embeng_open_options *options, const struct emb
 	if (!ret && (!model || !out))
 		ret = fail(-EINVAL, "embeng_open: model and out must be given");
 	ret = ret ? ret : name_of_options(&taken, &name);
-	if (!ret && name.exchange && !name.group[0])
+	if (!ret && (name.exchange || name.exchange_count) && !name.group[0])
 		ret = fail(-EINVAL, "embeng_open: exchange= is for tables on several hosts; name "
 				    "the device with \"mpi:\" before it");
 	if (!ret)

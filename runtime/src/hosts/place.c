@@ -80,17 +80,22 @@ const char *place_refuse_sums(const struct embeng_model *model, size_t table)
 	return NULL;
 }
 
+static enum embeng_exchange_kind wish_of(const struct placer *p, size_t table)
+{
+	return p->wish.each ? p->wish.each[table] : p->wish.exchange;
+}
+
 static bool is_spread(const struct placer *p, size_t table)
 {
-	return p->wish.exchange == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(p->model, table);
+	return wish_of(p, table) == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(p->model, table);
 }
 
 static bool is_cut(const struct placer *p, size_t table)
 {
-	if (p->wish.exchange == EMBENG_EXCHANGE_TABLE ||
+	if (wish_of(p, table) == EMBENG_EXCHANGE_TABLE ||
 	    !place_is_elementwise(p->model, (int)table, NULL))
 		return false;
-	return p->wish.exchange == EMBENG_EXCHANGE_COLUMN || p->bytes[table] > p->fair;
+	return wish_of(p, table) == EMBENG_EXCHANGE_COLUMN || p->bytes[table] > p->fair;
 }
 
 /* Numbers that a lookup of one sample returns, all features together; a sum too large stays. */
@@ -144,7 +149,7 @@ static uint32_t count_parts(const struct placer *p, size_t table, uint32_t hosts
 	if (!is_cut(p, table))
 		return 1;
 	parts = p->bytes[table] / p->fair + (p->bytes[table] % p->fair != 0);
-	if (p->wish.exchange == EMBENG_EXCHANGE_COLUMN)
+	if (wish_of(p, table) == EMBENG_EXCHANGE_COLUMN)
 		parts = hosts;
 	parts = parts < most ? parts : most;
 	parts = parts < hosts ? parts : hosts;
@@ -333,7 +338,7 @@ static int check_wish(const struct placer *p)
 {
 	const struct embeng_model *m = p->model;
 
-	if (p->wish.exchange != EMBENG_EXCHANGE_ROWS || !m->table_count)
+	if (p->wish.each || p->wish.exchange != EMBENG_EXCHANGE_ROWS || !m->table_count)
 		return 0;
 	for (size_t t = 0; t < m->table_count; t++)
 		if (is_spread(p, t))

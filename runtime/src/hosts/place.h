@@ -42,10 +42,12 @@ struct place_part {
  * @exchange: TABLE: all are whole; COLUMN: those are cut that can be; ROWS: those are spread that can be;
  *	0: a table is cut by columns if it is larger than a fair share and can be
  * @sharding: distribution of rows
+ * @each: NULL, or [tables]: of each table, in place of @exchange
  */
 struct place_wish {
 	enum embeng_exchange_kind exchange;
 	enum embeng_sharding sharding;
+	const enum embeng_exchange_kind *each;
 };
 
 /**
@@ -80,6 +82,15 @@ struct placement {
  */
 int place_model(const struct embeng_model *model, uint32_t hosts, const struct place_wish *wish,
 		struct placement *out);
+
+/*
+ * placement_spread() - spread the rows of some tables of a placement; the others stay where they are
+ * @each: [tables]: EMBENG_EXCHANGE_ROWS: spread, if sums are exact; else as it is
+ *
+ * Return: 0, -ENOMEM.
+ */
+int placement_spread(struct placement *placement, const struct embeng_model *model,
+		     const enum embeng_exchange_kind *each, enum embeng_sharding sharding);
 
 /* Frees what place_model() filled, or what is all zero. */
 void placement_free(struct placement *placement);

@@ -30,6 +30,7 @@
  * @policy: for ids outside their table; there are some unless they are errors
  * @buckets: levels of the table of sequences, if it is quantized
  * @mixed: each second table takes every gradient by itself, so that its rows cannot be spread
+ * @limits: the model tells how large batches are, so that exchanges are chosen by bytes
  * @tiny: rows begin at -0 and gradients are denormal, so that zeros have signs
  * @ahead: steps that are enqueued before the gradients of the first are handed in
  * @period: 0, or after so many steps the data are those of the first step again
@@ -41,7 +42,7 @@ struct run {
 	const char *device;
 	enum embeng_policy policy;
 	int64_t buckets;
-	int tiny, mixed;
+	int tiny, mixed, limits;
 	struct embeng_optimizer optimizer;
 	enum embeng_combiner_name combiner;
 	int weights, pipelining, reversed;
@@ -117,6 +118,8 @@ static inline struct embeng_model *run_model(const struct run *run)
 				model,
 				&EMBENG_INIT(embeng_feature_config, .name = name,
 					     .table = run_tables[f],
+					     .max_samples = run->limits ? RUN_SAMPLES : 0,
+					     .max_ids = run->limits ? RUN_SAMPLES * RUN_BAG : 0,
 					     .max_sequence_length = f == RUN_SEQUENCE ? 3 : 0)),
 			f);
 	}

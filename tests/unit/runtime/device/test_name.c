@@ -149,6 +149,10 @@ START_TEST(refuses_groups)
 		{"soft:exchange=row", -EINVAL, "exchange=row must be"},
 		{"mpi:soft,exchange=rows,sharding=3", -EINVAL, "sharding=3 must be mod or div"},
 		{"mpi:soft,sharding=div", -EINVAL, "sharding=div is for exchange=rows"},
+		{"mpi:soft,exchange:items", -EINVAL, "exchange:items names no exchange of a table"},
+		{"mpi:soft,exchange:=rows", -EINVAL, "exchange:=rows names no exchange of a table"},
+		{"mpi:soft,exchange:items=row", -EINVAL, "exchange:items=row must be table"},
+		{"mpi:soft,exchange:items=table,sharding=div", -EINVAL, "sharding=div is for"},
 	};
 	struct name n = {.cores = 77};
 
@@ -241,6 +245,31 @@ START_TEST(names_exchanges)
 		ck_assert_int_eq(n.sharding, cases[i].sharding);
 		ck_assert_uint_eq(n.cores, cases[i].cores);
 	}
+}
+END_TEST
+
+/* Exchanges of tables by their names, which may have most characters. */
+START_TEST(names_exchanges_of_tables)
+{
+	char many[1024] = "mpi:soft:cores=1";
+	struct name n;
+
+	ck_assert_int_eq(name_parse("mpi:soft:exchange:a b:c=rows,cores=2,exchange=table,"
+				    "exchange:x=y=columns,sharding=div",
+				    &n),
+			 0);
+	ck_assert_uint_eq(n.exchange_count, 2);
+	ck_assert_str_eq(n.exchanges[0].table, "a b:c");
+	ck_assert_int_eq(n.exchanges[0].kind, EMBENG_EXCHANGE_ROWS);
+	ck_assert_str_eq(n.exchanges[1].table, "x=y");
+	ck_assert_int_eq(n.exchanges[1].kind, EMBENG_EXCHANGE_COLUMN);
+	ck_assert_int_eq(n.exchange, EMBENG_EXCHANGE_TABLE);
+	ck_assert_int_eq(n.sharding, EMBENG_SHARDING_DIV);
+	ck_assert_uint_eq(n.cores, 2);
+	for (int i = 0; i < NAME_EXCHANGES + 1; i++)
+		strcat(many, ",exchange:a=rows");
+	ck_assert_int_eq(name_parse(many, &n), -EINVAL);
+	expect_text("of more than 32 tables");
 }
 END_TEST
 
@@ -360,7 +389,7 @@ START_TEST(refuses_open_options)
 }
 END_TEST
 
-RUN_SUITE("name", takes_open_options, takes_groups, names_exchanges, refuses_groups,
-	  refuses_open_options, parses_options, knows_devices_behind_the_driver,
+RUN_SUITE("name", takes_open_options, takes_groups, names_exchanges, names_exchanges_of_tables,
+	  refuses_groups, refuses_open_options, parses_options, knows_devices_behind_the_driver,
 	  takes_the_environment, says_that_the_environment_is_wrong, takes_rows_to_fetch_ahead,
 	  refuses)

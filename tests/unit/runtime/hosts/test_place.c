@@ -199,8 +199,10 @@ static struct embeng_model *mixed_model(void)
 
 START_TEST(rows_are_spread_where_sums_are_exact)
 {
-	const struct place_wish mod = {EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_MOD};
-	const struct place_wish div = {EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_DIV};
+	const struct place_wish mod = {.exchange = EMBENG_EXCHANGE_ROWS,
+				       .sharding = EMBENG_SHARDING_MOD};
+	const struct place_wish div = {.exchange = EMBENG_EXCHANGE_ROWS,
+				       .sharding = EMBENG_SHARDING_DIV};
 	struct embeng_model *m = mixed_model();
 	struct placement p;
 
@@ -231,8 +233,8 @@ END_TEST
 
 START_TEST(wishes_are_met)
 {
-	const struct place_wish whole = {EMBENG_EXCHANGE_TABLE, EMBENG_SHARDING_MOD};
-	const struct place_wish cut = {EMBENG_EXCHANGE_COLUMN, EMBENG_SHARDING_MOD};
+	const struct place_wish whole = {.exchange = EMBENG_EXCHANGE_TABLE};
+	const struct place_wish cut = {.exchange = EMBENG_EXCHANGE_COLUMN};
 	struct embeng_model *m = mixed_model();
 	struct placement p;
 
@@ -252,7 +254,8 @@ END_TEST
 
 START_TEST(a_wish_that_no_table_allows_is_refused)
 {
-	const struct place_wish wish = {EMBENG_EXCHANGE_ROWS, EMBENG_SHARDING_MOD};
+	const struct place_wish wish = {.exchange = EMBENG_EXCHANGE_ROWS,
+					.sharding = EMBENG_SHARDING_MOD};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_table_config c = table_config("seen");
 	struct placement p;

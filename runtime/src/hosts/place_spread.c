@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Spreads the rows of some tables of a placement. It is a file of its own because the tables that are not
+ * spread must keep the owners that a plan of hosts gives them: the plan compares exchanges with these.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "place.h"
+
+static size_t count_row_parts(const struct table *t, uint32_t hosts)
+{
+	return (uint64_t)t->rows < hosts ? (size_t)t->rows : hosts;
+}
+
+/* Return: 0, or why a host has no such rows; see embeng_shard_rows(). */
+static int add_shards_of(const struct table *t, struct placement *p, int table)
+{
+	const size_t count = count_row_parts(t, p->hosts);
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < count; i++) {
+		const struct embeng_shard shard = EMBENG_INIT(embeng_shard, .sharding = p->sharding,
+							      .hosts = p->hosts, .host = i);
+		struct place_part *part = &p->parts[p->part_count++];
+
+		*part = (struct place_part){
+			.kind = PLACE_ROWS, .host = i, .table = table, .columns = (uint32_t)t->dim};
+		ret = embeng_shard_rows(&shard, t->rows, &part->rows);
+	}
+	return ret;
+}
+
+static bool is_chosen(const struct embeng_model *model, const enum embeng_exchange_kind *each,
+		      size_t table)
+{
+	return each[table] == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(model, table);
+}
+
+static int fill_spread(const struct placement *from, const struct embeng_model *model,
+		       const enum embeng_exchange_kind *each, struct placement *to)
+{
+	int ret = 0;
+
+	for (size_t t = 0; !ret && t < model->table_count; t++) {
+		const size_t first = from->first[t], count = from->first[t + 1] - first;
+
+		to->first[t] = to->part_count;
+		if (is_chosen(model, each, t)) {
+			ret = add_shards_of(&model->tables[t], to, (int)t);
+		} else {
+			memcpy(&to->parts[to->part_count], &from->parts[first],
+			       count * sizeof(*to->parts));
+			to->part_count += count;
+		}
+	}
+	to->first[model->table_count] = to->part_count;
+	for (size_t i = 0; !ret && i < to->part_count; i++)
+		to->bytes[to->parts[i].host] += place_part_bytes(model, &to->parts[i]);
+	return ret;
+}
+
+int placement_spread(struct placement *placement, const struct embeng_model *model,
+		     const enum embeng_exchange_kind *each, enum embeng_sharding sharding)
+{
+	struct placement spread = {.hosts = placement->hosts, .sharding = sharding};
+	size_t most = placement->part_count;
+	int ret;
+
+	for (size_t t = 0; t < model->table_count; t++)
+		most += is_chosen(model, each, t)
+				? count_row_parts(&model->tables[t], placement->hosts)
+				: 0;
+	spread.parts = calloc(most + 1, sizeof(*spread.parts));
+	spread.first = calloc(model->table_count + 1, sizeof(*spread.first));
+	spread.bytes = calloc(placement->hosts, sizeof(*spread.bytes));
+	ret = spread.parts && spread.first && spread.bytes
+		      ? fill_spread(placement, model, each, &spread)
+		      : fail(-ENOMEM, "no memory to distribute tables");
+	if (ret) {
+		placement_free(&spread);
+		return ret;
+	}
+	placement_free(placement);
+	*placement = spread;
+	return 0;
+}
