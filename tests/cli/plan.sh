@@ -127,7 +127,12 @@ expect 'tables by name' 0 plan --table t:1Mx128:adagrad --hosts 64 --zipf 1.05 -
 document 'tables by name, columns' 'd["tables"][0]["chosen"] == "column" and d["fullest_host"] in {p["host"] for p in d["tables"][0]["parts"]}'
 expect 'columns' 0 plan --table t:16Mx40 --table u:10x4 --hosts 4 -b 16k --ids 50 --zipf 1.05
 says out 'columns, owners' '^  columns 16 to 39: host [0-3]$'
-expect 'a row that stays whole' 0 plan --table t:16Mx64:rowwise_adagrad --hosts 2 -b 16k --ids 50
+expect 'rows of a large table' 0 plan --table t:16Mx64:rowwise_adagrad --hosts 2 -b 16k --ids 50
+says out 'rows of a large table, said' '^  chosen: rows, since the table is larger than a host.s share and cannot be cut$'
+says out 'rows of a large table, why' '^  by columns: its optimizer has a slot of one number a row$'
+expect 'rows of a large table, JSON' 0 plan --table t:16Mx64:rowwise_adagrad --hosts 2 -b 16k --ids 50 --json
+document 'rows of a large table, document' 'd["tables"][0]["too_large"] and d["tables"][0]["chosen"] == "rows"'
+expect 'a row that stays whole' 0 plan --table t:16Mx64:rowwise_adagrad --hosts 2 -b 16k --ids 50 --exchange table
 says out 'a row that stays whole, said' '^  it stays whole: its optimizer has a slot of one number a row$'
 expect 'one host' 0 plan $w1 --hosts 1
 says out 'one host, said' '^One host has all tables: nothing travels\.$'

@@ -49,6 +49,11 @@ static void check_placement(const struct hosts *h, const struct run *run)
 		ck_assert_uint_eq(h->place.part_count, RUN_TABLES);
 		return;
 	}
+	if (!h->wish.exchange && run->optimizer.kind == EMBENG_ROWWISE_ADAGRAD) {
+		ck_assert_int_eq(h->place.parts[h->place.first[1]].kind,
+				 run->combiner == EMBENG_MAX ? PLACE_TABLE : PLACE_ROWS);
+		return;
+	}
 	ck_assert_int_eq(h->place.parts[h->place.first[1]].kind, PLACE_COLUMN);
 	ck_assert_uint_ge(h->place.first[2] - h->place.first[1],
 			  h->wish.exchange == EMBENG_EXCHANGE_COLUMN ? h->hosts : 2);
@@ -120,6 +125,22 @@ START_TEST(bits_of_one_process)
 		};
 
 		ck_assert_uint_eq(compare_hosts(&kind, count, false), 0);
+	}
+}
+END_TEST
+
+/* Nobody asks for it: the largest table cannot be cut, and its rows are spread. */
+START_TEST(bits_of_a_table_too_large_to_be_whole)
+{
+	for (int combiner = EMBENG_MEAN; combiner <= EMBENG_MAX; combiner++) {
+		const struct run kind = {
+			.optimizer = embeng_rowwise_adagrad(0.1f),
+			.combiner = (enum embeng_combiner_name)combiner,
+			.replicas = 4,
+			.steps = 6,
+		};
+
+		ck_assert_uint_eq(compare_hosts(&kind, host_counts[_i], false), 0);
 	}
 }
 END_TEST
@@ -224,6 +245,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, bits_of_one_process, 0, 4 * HOST_COUNTS);
+	tcase_add_loop_test(tcase, bits_of_a_table_too_large_to_be_whole, 0, HOST_COUNTS);
 	tcase_add_test(tcase, another_order_differs);
 	tcase_add_loop_test(tcase, bits_of_spread_rows, 0, 5 * HOST_COUNTS);
 	tcase_add_loop_test(tcase, bits_of_policies, EMBENG_POLICY_ERROR, EMBENG_POLICY_ZERO + 1);

@@ -96,6 +96,11 @@ static void print_choice_reason(const struct plan_report *r, const struct embeng
 		       c->kind == r->call->hosts.exchange || c->kind == EMBENG_EXCHANGE_COLUMN
 			       ? "by"
 			       : "since it does not allow that of");
+	else if (t->too_large)
+		printf("  chosen: %s, since the table is larger than a host's share and cannot be "
+		       "cut\n"
+		       "  by columns: %s\n",
+		       words, t->whole_because);
 	else if (!next)
 		printf("  chosen: %s, since no other exchange keeps the bits of one process\n",
 		       words);

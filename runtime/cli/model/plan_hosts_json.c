@@ -68,6 +68,7 @@ static struct json_object *table_document(const struct plan_report *r, size_t ta
 	json_add_number(o, "counted_rows", t->counted);
 	json_add_text(o, "chosen", names[t->costs[t->chosen].kind]);
 	json_add_text(o, "whole_because", t->whole_because);
+	json_object_object_add(o, "too_large", json_object_new_boolean(t->too_large));
 	json_add_float(o, "most_over_mean_div", t->balance_div);
 	for (unsigned int i = 0; i < EMBENG_EXCHANGE_CHOICES; i++)
 		json_object_array_add(costs, cost_document(r, &t->costs[i]));

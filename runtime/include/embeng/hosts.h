@@ -73,7 +73,7 @@ enum embeng_exchange_kind {
  *	rows that were counted as they were, the others by the exponent that gives the counted ones the
  *	share that they have
  * @exchange: enum embeng_exchange_kind that each table takes which allows it, TABLE and COLUMN alike;
- *	0: the cheapest
+ *	0: the cheapest, but rows for a table that is @too_large
  *
  * The defaults of the link are assumptions, and none of them is measured by the library.
  */
@@ -120,9 +120,12 @@ struct embeng_exchange_cost {
  * @balance_div: @balance of exchanges of rows if a host had a run of successive rows
  *	(EMBENG_SHARDING_DIV); without it each has every hosts-th row (EMBENG_SHARDING_MOD)
  * @whole_because: NULL, or why the table cannot be cut by columns, to be read after "whole: "
+ * @too_large: it has more bytes than a host's share and cannot be cut by columns, so that its rows are spread unless
+ *	another exchange is asked for
  * @first_part: index of its first part among the parts of the plan
  * @part_count: number of its parts
- * @chosen: index of the cheapest of @costs that is allowed, or of the one that the options ask for
+ * @chosen: index of the cheapest of @costs that is allowed, of rows if the table is @too_large, or of the one that
+ *	the options ask for
  * @costs: table or column, rows, rows and gradients
  */
 struct embeng_hosts_table {
@@ -131,6 +134,7 @@ struct embeng_hosts_table {
 	size_t counted;
 	double balance_div;
 	const char *whole_because;
+	int too_large;
 	size_t first_part, part_count;
 	unsigned int chosen;
 	struct embeng_exchange_cost costs[EMBENG_EXCHANGE_CHOICES];

@@ -109,11 +109,13 @@ static void note_costs(const struct embeng_hosts_table *planned,
 	}
 }
 
-/* The cheapest of the exchanges that a handle makes. */
+/* The cheapest of the exchanges that a handle makes, or rows for a table that is too large for a host. */
 static const struct embeng_exchange_cost *find_cheapest(const struct embeng_hosts_table *planned)
 {
 	const struct embeng_exchange_cost *table = &planned->costs[0], *rows = &planned->costs[1];
 
+	if (planned->too_large)
+		return rows;
 	return rows->allowed && rows->link_bytes < table->link_bytes ? rows : table;
 }
 
@@ -125,7 +127,8 @@ static void take_planned(struct hosts *h, const struct embeng_hosts_plan *plan,
 
 		if (h->choices[t].named || !tells_table(h->e->model, t))
 			continue;
-		note_costs(&plan->tables[t], chosen, &h->choices[t]);
+		if (!plan->tables[t].too_large)
+			note_costs(&plan->tables[t], chosen, &h->choices[t]);
 		each[t] = chosen->kind;
 	}
 }
@@ -244,12 +247,15 @@ int embeng_table_exchange(struct embeng *e, int table)
 	return e->hosts ? exchange_of(e->hosts, (size_t)table) : EMBENG_EXCHANGE_NONE;
 }
 
-static void describe_choice(const struct host_choice *c, char text[static 128])
+static void describe_choice(const struct host_choice *c, enum embeng_exchange_kind kind,
+			    char text[static 128])
 {
 	if (c->refused)
 		snprintf(text, 128, "it does not allow the one that an option asks for");
 	else if (c->named)
 		snprintf(text, 128, "an option asks for it");
+	else if (!c->planned && kind == EMBENG_EXCHANGE_ROWS)
+		snprintf(text, 128, "it is larger than a host's share, and columns cannot be cut");
 	else if (!c->planned)
 		snprintf(text, 128, "the model does not tell how large its batches are");
 	else if (!c->next)
@@ -266,6 +272,7 @@ void choose_say(const struct hosts *h)
 
 	for (size_t t = 0; t < e->model->table_count; t++) {
 		const size_t first = h->place.first[t], parts = h->place.first[t + 1] - first;
+		const enum embeng_exchange_kind kind = exchange_of(h, t);
 		char where[64], why[128];
 
 		if (parts > 1)
@@ -273,8 +280,8 @@ void choose_say(const struct hosts *h)
 		else
 			snprintf(where, sizeof(where), "on host %" PRIu32,
 				 h->place.parts[first].host);
-		describe_choice(&h->choices[t], why);
+		describe_choice(&h->choices[t], kind, why);
 		log_say(&e->log, EMBENG_LOG_INFO, "table %s: exchange=%s, %s: %s",
-			e->model->tables[t].name, exchange_names[exchange_of(h, t)], where, why);
+			e->model->tables[t].name, exchange_names[kind], where, why);
 	}
 }

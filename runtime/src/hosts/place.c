@@ -4,8 +4,8 @@
  * of its own because the group's handle and embeng_hosts_plan() must make the same one, and because
  * each host makes it alone: there is only integer arithmetic in it, and no order is left open.
  *
- * A part is a table, or some columns of a table that has more bytes than its fair share. Each part, the
- * heaviest first, goes to the host that is then the least loaded. A host's load is its share of all
+ * A part is a table, or some columns of a table that has more bytes than its fair share, or some rows of one that
+ * cannot be cut by columns. Each part that is not of rows, the heaviest first, goes to the host that is then the least loaded. A host's load is its share of all
  * bytes or its share of all numbers that lookups return, whichever is larger: many small
  * tables have few bytes, but each adds to the traffic of its owner like a large one.
  *
@@ -37,6 +37,7 @@ struct placer {
 	const struct embeng_model *model;
 	uint64_t total, fair;	   /* bytes */
 	uint64_t *bytes, *traffic; /* [tables] */
+	bool *spread;		   /* [tables] */
 	uint64_t all_traffic;
 	struct place_wish wish;
 	struct item *items;
@@ -85,9 +86,21 @@ static enum embeng_exchange_kind wish_of(const struct placer *p, size_t table)
 	return p->wish.each ? p->wish.each[table] : p->wish.exchange;
 }
 
-static bool is_spread(const struct placer *p, size_t table)
+/*
+ * A table that is too large for its share, and that nobody asked to spread, is not spread if it would take fewer calls
+ * then: embeng_update() needs to know which row had the largest number.
+ */
+static bool must_spread(const struct placer *p, size_t table)
 {
-	return wish_of(p, table) == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(p->model, table);
+	return !wish_of(p, table) && p->bytes[table] > p->fair &&
+	       p->model->tables[table].combiner != EMBENG_MAX &&
+	       !place_is_elementwise(p->model, (int)table, NULL);
+}
+
+static bool may_spread(const struct placer *p, size_t table)
+{
+	return (wish_of(p, table) == EMBENG_EXCHANGE_ROWS || must_spread(p, table)) &&
+	       !place_refuse_sums(p->model, table);
 }
 
 static bool is_cut(const struct placer *p, size_t table)
@@ -119,7 +132,6 @@ static uint64_t count_traffic(const struct embeng_model *model, size_t table)
 	return sum;
 }
 
-/* Tables that are spread load all hosts alike, and so do not count. */
 static int measure_tables(struct placer *p, uint32_t hosts)
 {
 	for (size_t t = 0; t < p->model->table_count; t++) {
@@ -127,15 +139,30 @@ static int measure_tables(struct placer *p, uint32_t hosts)
 
 		if (__builtin_mul_overflow((uint64_t)table->rows, model_whole_row_bytes(table),
 					   &p->bytes[t]) ||
-		    __builtin_add_overflow(p->total, is_spread(p, t) ? 0 : p->bytes[t], &p->total))
+		    __builtin_add_overflow(p->total, p->bytes[t], &p->total))
 			return fail(-ERANGE, "table %s: more bytes than 64 bits count",
 				    table->name);
-		p->traffic[t] = is_spread(p, t) ? 0 : count_traffic(p->model, t);
-		if (__builtin_add_overflow(p->all_traffic, p->traffic[t], &p->all_traffic))
-			p->all_traffic = UINT64_MAX;
 	}
 	p->fair = p->total / hosts + (p->total % hosts != 0);
 	return 0;
+}
+
+/* Tables that are spread load all hosts alike, and so do not count for the others. */
+static void choose_spread_tables(struct placer *p, uint32_t hosts)
+{
+	for (size_t t = 0; t < p->model->table_count; t++)
+		p->spread[t] = may_spread(p, t);
+	for (size_t t = 0; t < p->model->table_count; t++) {
+		if (p->spread[t]) {
+			p->total -= p->bytes[t];
+			continue;
+		}
+		p->traffic[t] = count_traffic(p->model, t);
+		if (__builtin_add_overflow(p->all_traffic, p->traffic[t], &p->all_traffic))
+			p->all_traffic = UINT64_MAX;
+	}
+	if (p->wish.exchange == EMBENG_EXCHANGE_ROWS)
+		p->fair = p->total / hosts + (p->total % hosts != 0);
 }
 
 /* How many parts a table is cut into; as many as there are hosts at most if it is spread. */
@@ -144,8 +171,8 @@ static uint32_t count_parts(const struct placer *p, size_t table, uint32_t hosts
 	const struct table *t = &p->model->tables[table];
 	uint64_t parts, most = (uint64_t)t->dim / PLACE_COLUMNS_LEAST;
 
-	if (is_spread(p, table))
-		return (uint64_t)t->rows < hosts ? (uint32_t)t->rows : hosts;
+	if (p->spread[table])
+		return p->wish.plans ? 1 : (uint64_t)t->rows < hosts ? (uint32_t)t->rows : hosts;
 	if (!is_cut(p, table))
 		return 1;
 	parts = p->bytes[table] / p->fair + (p->bytes[table] % p->fair != 0);
@@ -224,6 +251,21 @@ static int deal_rows(struct placer *p, size_t table, uint32_t parts, uint32_t ho
 	return ret;
 }
 
+/* For costs alone: it weighs nothing, so that it comes behind all others. */
+static void keep_whole(struct placer *p, size_t table)
+{
+	const struct table *t = &p->model->tables[table];
+
+	p->items[p->item_count] = (struct item){
+		.part = {.kind = PLACE_ROWS,
+			 .table = (int)table,
+			 .columns = (uint32_t)t->dim,
+			 .rows = {0, 1, t->rows}},
+		.at = p->item_count,
+	};
+	p->item_count++;
+}
+
 static int compare_item_weights(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -265,7 +307,7 @@ static void give_parts_owners(struct placer *p, uint32_t hosts)
 		struct item *item = &p->items[i];
 		struct load *load;
 
-		if (item->part.kind == PLACE_ROWS)
+		if (item->part.kind == PLACE_ROWS && !p->wish.plans)
 			continue;
 		load = &p->loads[choose_host(p, item, hosts)];
 		item->part.host = (uint32_t)(load - p->loads);
@@ -310,6 +352,7 @@ static int make_placement(struct placer *p, struct placement *out)
 
 	if (ret)
 		return ret;
+	choose_spread_tables(p, out->hosts);
 	for (size_t t = 0; t < tables; t++)
 		parts += count_parts(p, t, out->hosts);
 	p->items = calloc(parts + 1, sizeof(*p->items));
@@ -321,7 +364,9 @@ static int make_placement(struct placer *p, struct placement *out)
 		return fail(-ENOMEM, "no memory to distribute %zu tables over %u hosts", tables,
 			    out->hosts);
 	for (size_t t = 0; !ret && t < tables; t++) {
-		if (is_spread(p, t))
+		if (p->spread[t] && p->wish.plans)
+			keep_whole(p, t);
+		else if (p->spread[t])
 			ret = deal_rows(p, t, count_parts(p, t, out->hosts), out->hosts);
 		else
 			cut_table(p, t, count_parts(p, t, out->hosts));
@@ -341,7 +386,7 @@ static int check_wish(const struct placer *p)
 	if (p->wish.each || p->wish.exchange != EMBENG_EXCHANGE_ROWS || !m->table_count)
 		return 0;
 	for (size_t t = 0; t < m->table_count; t++)
-		if (is_spread(p, t))
+		if (!place_refuse_sums(m, t))
 			return 0;
 	return fail(-EINVAL,
 		    "no table of the model can be spread by rows (exchange=rows); table %s: not "
@@ -353,9 +398,12 @@ int place_model(const struct embeng_model *model, uint32_t hosts, const struct p
 		struct placement *out)
 {
 	struct placer p = {.model = model, .wish = wish ? *wish : (struct place_wish){0}};
-	struct placement placement = {.hosts = hosts, .sharding = p.wish.sharding};
+	struct placement placement = {.hosts = hosts};
 	int ret;
 
+	if (!p.wish.exchange && !p.wish.each)
+		p.wish.sharding = EMBENG_SHARDING_MOD;
+	placement.sharding = p.wish.sharding;
 	if (!model || !hosts || !out)
 		return fail(-EINVAL, "tables can be distributed over 1 host or more, not 0");
 	ret = check_wish(&p);
@@ -363,10 +411,12 @@ int place_model(const struct embeng_model *model, uint32_t hosts, const struct p
 		return ret;
 	p.bytes = calloc(model->table_count + 1, sizeof(*p.bytes));
 	p.traffic = calloc(model->table_count + 1, sizeof(*p.traffic));
-	ret = p.bytes && p.traffic ? make_placement(&p, &placement)
-				   : fail(-ENOMEM, "no memory to distribute tables");
+	p.spread = calloc(model->table_count + 1, sizeof(*p.spread));
+	ret = p.bytes && p.traffic && p.spread ? make_placement(&p, &placement)
+					       : fail(-ENOMEM, "no memory to distribute tables");
 	free(p.bytes);
 	free(p.traffic);
+	free(p.spread);
 	free(p.items);
 	free(p.loads);
 	if (ret)

@@ -40,14 +40,18 @@ struct place_part {
 /**
  * struct place_wish - the exchange that tables are to have
  * @exchange: TABLE: all are whole; COLUMN: those are cut that can be; ROWS: those are spread that can be;
- *	0: a table is cut by columns if it is larger than a fair share and can be
- * @sharding: distribution of rows
+ *	0: a table that is larger than a fair share is cut by columns if it can be, or else its rows are
+ *	spread if they can be, and it takes all calls then
+ * @sharding: distribution of rows; MOD if no exchange is asked for
  * @each: NULL, or [tables]: of each table, in place of @exchange
+ * @plans: only to compute costs: a table that would be spread has one part, of PLACE_ROWS with all rows, on a host
+ *	that has the least. The other tables are where they are without this
  */
 struct place_wish {
 	enum embeng_exchange_kind exchange;
 	enum embeng_sharding sharding;
 	const enum embeng_exchange_kind *each;
+	bool plans;
 };
 
 /**

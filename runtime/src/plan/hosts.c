@@ -244,7 +244,9 @@ static int plan_hosts(struct host_sums *s)
 	plan->message_seconds = o->message_seconds;
 	plan->exchange_seconds = o->exchange_seconds;
 	house_replicas(s);
-	ret = ret ? ret : place_model(s->costs.model, o->hosts, NULL, &s->costs.placement);
+	ret = ret ? ret
+		  : place_model(s->costs.model, o->hosts, &(struct place_wish){.plans = true},
+				&s->costs.placement);
 	ret = ret ? ret : copy_parts(s);
 	for (size_t t = 0; !ret && t < plan->table_count; t++)
 		ret = plan_hosts_table(s, t);

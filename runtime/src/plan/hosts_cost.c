@@ -312,7 +312,7 @@ static int spread_table(struct host_costs *c, size_t table, const struct table_b
 
 /* The first of equal ones is taken: it needs no more messages, and less work of the engine. */
 static unsigned int choose_exchange(const struct embeng_exchange_cost *costs,
-				    enum embeng_exchange_kind wanted)
+				    enum embeng_exchange_kind wanted, bool too_large)
 {
 	unsigned int chosen = 0;
 
@@ -322,6 +322,8 @@ static unsigned int choose_exchange(const struct embeng_exchange_cost *costs,
 		if (costs[i].kind == wanted && costs[i].allowed)
 			return i;
 	}
+	if (too_large)
+		return 1;
 	for (unsigned int i = 1; i < EMBENG_EXCHANGE_CHOICES; i++) {
 		if (costs[i].allowed && costs[i].link_bytes < costs[chosen].link_bytes)
 			chosen = i;
@@ -347,10 +349,11 @@ int hosts_cost_table(struct host_costs *c, size_t table, const struct table_batc
 	out->costs[2].kind = EMBENG_EXCHANGE_ROWS_GRADIENTS;
 	out->costs[2].why_not = refuse_gradients(t);
 	place_is_elementwise(c->model, (int)table, &out->whole_because);
+	out->too_large = c->placement.parts[c->placement.first[table]].kind == PLACE_ROWS;
 	for (unsigned int i = 0; !ret && i < EMBENG_EXCHANGE_CHOICES; i++)
 		ret = cost_kind(c, table, batch, i, &out->costs[i]);
 	out->chosen = ret || c->options.hosts == 1
 			      ? 0
-			      : choose_exchange(out->costs, c->options.exchange);
+			      : choose_exchange(out->costs, c->options.exchange, out->too_large);
 	return ret;
 }

@@ -27,6 +27,26 @@ static uint64_t bytes_of_model(const struct embeng_model *m)
 	return sum;
 }
 
+/* Each host has some rows of a table that is too large for one and is not cut. */
+static void check_spread_table(const struct embeng_model *m, const struct placement *p, size_t t)
+{
+	const struct table *table = &m->tables[t];
+	const uint64_t bytes = (uint64_t)table->rows * model_whole_row_bytes(table);
+	int64_t rows = 0;
+
+	ck_assert(bytes > bytes_of_model(m) / p->hosts);
+	ck_assert(!place_is_elementwise(m, (int)t, NULL) && !place_refuse_sums(m, t));
+	ck_assert_int_ne(table->combiner, EMBENG_MAX);
+	ck_assert_int_eq(p->sharding, EMBENG_SHARDING_MOD);
+	for (size_t i = p->first[t]; i < p->first[t + 1]; i++) {
+		ck_assert_uint_eq(p->parts[i].host, i - p->first[t]);
+		ck_assert_int_eq(p->parts[i].rows.stride, p->hosts);
+		ck_assert_int_eq(p->parts[i].columns, table->dim);
+		rows += p->parts[i].rows.count;
+	}
+	ck_assert_int_eq(rows, table->rows);
+}
+
 /* The parts of a table follow each other without a gap, on different hosts. */
 static void check_table(const struct embeng_model *m, const struct placement *p, size_t t)
 {
@@ -34,6 +54,10 @@ static void check_table(const struct embeng_model *m, const struct placement *p,
 	uint32_t next = 0;
 
 	ck_assert_uint_lt(first, end);
+	if (p->parts[first].kind == PLACE_ROWS) {
+		check_spread_table(m, p, t);
+		return;
+	}
 	for (size_t i = first; i < end; i++) {
 		const struct place_part *part = &p->parts[i];
 
@@ -231,6 +255,91 @@ START_TEST(rows_are_spread_where_sums_are_exact)
 }
 END_TEST
 
+/* Tables of these sizes; the first one has a slot of one number a row. */
+static struct embeng_model *model_of_rows(struct embeng_optimizer first,
+					  enum embeng_combiner_name combiner)
+{
+	static const int64_t rows[] = {1000, 300, 200, 100};
+	struct embeng_model *m = embeng_model_new();
+
+	for (size_t t = 0; t < COUNT(rows); t++) {
+		struct embeng_table_config c = table_config(NULL);
+		struct embeng_feature_config f = feature_config(NULL);
+
+		c.vocabulary_size = rows[t];
+		c.dim = 64;
+		c.optimizer = t ? embeng_rowwise_adagrad(0.1f) : first;
+		c.combiner = combiner;
+		ck_assert_int_eq(embeng_model_add_table(m, &c), (int)t);
+		f.table = (int)t;
+		ck_assert_int_eq(embeng_model_add_feature(m, &f), (int)t);
+	}
+	return m;
+}
+
+static void expect_kinds(struct embeng_model *m, const struct place_wish *wish,
+			 enum place_kind kind)
+{
+	struct placement p;
+
+	ck_assert_int_eq(place_model(m, 4, wish, &p), 0);
+	ck_assert_int_eq(p.parts[0].kind, kind);
+	ck_assert_uint_eq(p.first[1], kind == PLACE_TABLE ? 1 : 4);
+	/* The others are no larger than a share of the whole model. */
+	for (size_t i = p.first[1]; i < p.part_count; i++)
+		ck_assert_int_eq(p.parts[i].kind, PLACE_TABLE);
+	placement_free(&p);
+	embeng_model_free(m);
+}
+
+START_TEST(rows_are_spread_where_columns_cannot_be_cut)
+{
+	const struct place_wish whole = {.exchange = EMBENG_EXCHANGE_TABLE};
+	struct embeng_optimizer rowwise = embeng_rowwise_adagrad(0.1f), norm = embeng_adagrad(0.1f),
+				each = rowwise;
+
+	norm.max_norm = 1.0f;
+	each.use_gradient_accumulation = EMBENG_OFF;
+	expect_kinds(model_of_rows(rowwise, EMBENG_SUM), NULL, PLACE_ROWS);
+	expect_kinds(model_of_rows(norm, EMBENG_SUM), NULL, PLACE_ROWS);
+	expect_kinds(model_of_rows(embeng_adagrad(0.1f), EMBENG_SUM), NULL, PLACE_COLUMN);
+	/* It cannot be spread, it would take fewer calls, or it is asked for whole. */
+	expect_kinds(model_of_rows(each, EMBENG_SUM), NULL, PLACE_TABLE);
+	expect_kinds(model_of_rows(rowwise, EMBENG_MAX), NULL, PLACE_TABLE);
+	expect_kinds(model_of_rows(rowwise, EMBENG_SUM), &whole, PLACE_TABLE);
+}
+END_TEST
+
+/* For costs there is one part of a table that is spread, and the others are where they are. */
+START_TEST(plans_have_the_same_owners)
+{
+	for (uint32_t seed = 1; seed <= MODELS; seed++) {
+		struct embeng_model *m = random_model(seed);
+		struct placement p = place(m, host_counts[seed % COUNT(host_counts)]), plan;
+
+		ck_assert_int_eq(
+			place_model(m, p.hosts, &(struct place_wish){.plans = true}, &plan), 0);
+		for (size_t t = 0; t < m->table_count; t++) {
+			const struct place_part *own = &p.parts[p.first[t]],
+						*planned = &plan.parts[plan.first[t]];
+
+			ck_assert_int_eq(own->kind, planned->kind);
+			if (own->kind == PLACE_ROWS) {
+				ck_assert_uint_eq(plan.first[t + 1] - plan.first[t], 1);
+				ck_assert_int_eq(planned->rows.count, m->tables[t].rows);
+			} else {
+				ck_assert_uint_eq(plan.first[t + 1] - plan.first[t],
+						  p.first[t + 1] - p.first[t]);
+				ck_assert_uint_eq(own->host, planned->host);
+			}
+		}
+		placement_free(&p);
+		placement_free(&plan);
+		embeng_model_free(m);
+	}
+}
+END_TEST
+
 START_TEST(wishes_are_met)
 {
 	const struct place_wish whole = {.exchange = EMBENG_EXCHANGE_TABLE};
@@ -297,6 +406,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, a_large_table_is_cut);
 	tcase_add_test(tcase, small_tables_are_spread);
 	tcase_add_test(tcase, rows_are_spread_where_sums_are_exact);
+	tcase_add_test(tcase, rows_are_spread_where_columns_cannot_be_cut);
+	tcase_add_test(tcase, plans_have_the_same_owners);
 	tcase_add_test(tcase, wishes_are_met);
 	tcase_add_test(tcase, a_wish_that_no_table_allows_is_refused);
 	tcase_add_test(tcase, refusals);
