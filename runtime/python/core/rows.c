@@ -169,9 +169,22 @@ static int64_t choose_piece(const struct rows *rows)
 	return safe ? most : rows->count;
 }
 
+/* Hosts that name no rows, or fewer than others, make the call as often as these: once. */
+static int move_together(struct rows *rows)
+{
+	int ret;
+
+	rows->piece = (struct row_piece){.length = rows->count};
+	ret = core_wait(move_piece, rows, NULL);
+	if (ret < 0)
+		core_fail(rows->engine->state);
+	return ret ? -1 : 0;
+}
+
 static int move_rows(struct rows *rows)
 {
-	int64_t most = choose_piece(rows);
+	const bool together = rows->engine->collective;
+	int64_t most = together ? rows->count + 1 : choose_piece(rows);
 
 	rows->numbers = PyMem_Malloc((size_t)(rows->count < most ? rows->count + 1 : most) *
 				     sizeof(*rows->numbers));
@@ -179,8 +192,9 @@ static int move_rows(struct rows *rows)
 		PyErr_NoMemory();
 		return -1;
 	}
-	return row_pieces_run(rows->engine->state, move_piece, rows, &rows->piece, rows->count,
-			      most);
+	return together ? move_together(rows)
+			: row_pieces_run(rows->engine->state, move_piece, rows, &rows->piece,
+					 rows->count, most);
 }
 
 static PyObject *run_rows(struct rows *rows, PyObject *table, PyObject *slot, PyObject *ids,

@@ -51,15 +51,18 @@ static PyObject *read_stats(PyObject *self, PyObject *args)
 	struct engine_object *engine = (struct engine_object *)self;
 	struct embeng_table_stats stats = EMBENG_INIT(embeng_table_stats);
 	PyObject *name, *result = NULL;
-	int table, clear = 0;
+	int table, clear = 0, ret;
 
 	if (!PyArg_ParseTuple(args, "O|p:stats", &name, &clear) || engine_enter(engine))
 		return NULL;
 	table = engine_table(engine, name);
-	if (table >= 0)
-		result = embeng_stats(engine->handle, table, clear, &stats)
-				 ? core_fail(engine->state)
-				 : describe_stats(&stats);
+	if (table >= 0) {
+		/* Over a group it waits for other hosts, as the calls on steps below. */
+		Py_BEGIN_ALLOW_THREADS
+		ret = embeng_stats(engine->handle, table, clear, &stats);
+		Py_END_ALLOW_THREADS
+		result = ret ? core_fail(engine->state) : describe_stats(&stats);
+	}
 	engine_leave(engine);
 	return result;
 }
@@ -123,7 +126,9 @@ static PyObject *read_step(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (engine_enter(engine))
 		return NULL;
+	Py_BEGIN_ALLOW_THREADS
 	ret = embeng_step(engine->handle, &step);
+	Py_END_ALLOW_THREADS
 	engine_leave(engine);
 	return ret ? core_fail(engine->state) : PyLong_FromUnsignedLongLong(step);
 }
@@ -136,7 +141,9 @@ static PyObject *write_step(PyObject *self, PyObject *number)
 
 	if (whole_read(number, "step", UINT64_MAX, &step) || engine_enter(engine))
 		return NULL;
+	Py_BEGIN_ALLOW_THREADS
 	ret = embeng_set_step(engine->handle, step);
+	Py_END_ALLOW_THREADS
 	engine_leave(engine);
 	return ret ? core_fail(engine->state) : Py_NewRef(Py_None);
 }
@@ -151,7 +158,9 @@ static PyObject *freeze_table(PyObject *self, PyObject *args)
 		return NULL;
 	table = engine_table(engine, name);
 	if (table >= 0) {
+		Py_BEGIN_ALLOW_THREADS
 		ret = embeng_table_freeze(engine->handle, table, frozen);
+		Py_END_ALLOW_THREADS
 		if (ret)
 			core_fail(engine->state);
 	}

@@ -245,3 +245,41 @@ def test_what_is_impossible_says_so() -> None:
 
     for sentence in run_hosts(2, act):
         assert "embeng_table_map" in sentence and "hosts of a group" in sentence
+
+
+def test_calls_of_all_hosts_wait_without_the_interpreter() -> None:
+    """A host that waits for another one in such a call lets the threads of Python run."""
+    def act(group: Group) -> tuple[int, Any]:
+        with open_over(group) as engine:
+            for _ in range(20):
+                engine.step = 7
+                engine["a"].frozen = True
+                engine["a"].frozen = False
+                assert engine["a"].stats()["ids"] == 0
+            return engine.step, engine["a"].read()
+
+    first, second = run_hosts(2, act)
+    assert first[0] == second[0] == 7
+    assert numpy.array_equal(first[1], second[1])
+
+
+def test_hosts_that_name_other_numbers_of_rows() -> None:
+    """One names all rows, more than 16 MiB of them, and the other none or a few."""
+    rows = 70_000
+    table = Table("t", rows, 64, "sum", initializer=embeng.initializers.constant(0.0))
+
+    def act(group: Group) -> tuple[Any, ...]:
+        with Engine([table], cores=1, replicas=2, group=group) as engine:
+            view, wanted = engine["t"], numpy.arange(rows)[:, None] + numpy.zeros(64)
+            if group.rank:
+                view.write(numpy.empty((0, 64), numpy.float32), [])
+                nothing, few, found = view.read([]), view.read([1, 69_999]), view.read([5])
+            else:
+                view.write(wanted)
+                nothing, few, found = view.read([1, 2]), view.read([]), view.read()
+            return nothing.shape, few, found[:, 3]
+
+    first, second = run_hosts(2, act)
+    assert (first[0], second[0]) == ((2, 64), (0, 64))
+    assert numpy.array_equal(first[2], numpy.arange(rows))
+    assert second[1][:, 0].tolist() == [1, 69_999] and second[2].tolist() == [5]
