@@ -513,6 +513,94 @@ START_TEST(foreign_replicas)
 }
 END_TEST
 
+/* -- what is refused, so that the step can be given otherwise -- */
+
+/* Sums for bags, and then gradients for them. */
+static void give_sums_for_bags(struct run_host *h)
+{
+	static _Thread_local float room[RUN_SAMPLES * 96];
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	const struct embeng_device_info info = info_of(h->e);
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
+	const float *features[RUN_FEATURES];
+
+	for (int f = 0; f < RUN_FEATURES; f++)
+		features[f] = room;
+	for (uint32_t r = info.first_replica; r < info.first_replica + info.replica_count; r++) {
+		struct embeng_batch *b = embeng_batch_new(h->e, EMBENG_TRAIN, r);
+
+		ck_assert_int_eq(run_enqueue(h->run, h->e, b, 1, r), 0);
+		embeng_batch_free(b);
+	}
+	for (uint32_t r = info.first_replica; r < info.first_replica + info.replica_count; r++) {
+		struct embeng_gradients g = EMBENG_INIT(embeng_gradients, .replica = r, .sums = 1,
+							.count = RUN_FEATURES,
+							.features = features);
+
+		ck_assert_int_eq(embeng_dequeue(h->e, r, -1, &act), 0);
+		ck_assert_int_eq(embeng_apply_gradients(h->e, &g, -1), -EINVAL);
+		embeng_last_error(&error);
+		ck_assert_str_eq(error.text,
+				 "step 1: feature f0: a sum belongs to one row, so the batch names "
+				 "rows with embeng_batch_dense(), one in each sample");
+		g.sums = 0;
+		ck_assert_int_eq(embeng_apply_gradients(h->e, &g, -1), 0);
+	}
+	run_note(h, embeng_flush(h->e, -1));
+}
+
+START_TEST(bags_take_no_sums)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run run = make_run(4);
+
+	run.device = _i ? RUN_ROWS : RUN_DEVICE;
+	run_hosts(&run, 2, give_sums_for_bags, NULL, 0, DEADLINE, hosts);
+	for (int i = 0; i < 2; i++)
+		ck_assert_msg(!hosts[i].code, "host %d: %s", i, hosts[i].text);
+	run_free_rows(&run);
+}
+END_TEST
+
+/* The table t1 has the combiner max, and the model is pipelined. */
+static void update_unlooked_max(struct run_host *h)
+{
+	static _Thread_local struct run_bags bags[RUN_FEATURES];
+	const float *features[RUN_FEATURES] = {NULL};
+	const struct embeng_device_info info = info_of(h->e);
+	struct embeng_batch *b = embeng_batch_new(h->e, EMBENG_TRAIN, info.first_replica);
+
+	for (int f = 0; f < RUN_FEATURES; f++)
+		run_input(h->run, b, 1, info.first_replica, f, &bags[f]);
+	run_note(h, embeng_update(h->e, b,
+				  &EMBENG_INIT(embeng_gradients, .replica = info.first_replica,
+					       .count = RUN_FEATURES, .features = features),
+				  -1));
+	ck_assert_int_eq(run_enqueue(h->run, h->e, b, 1, info.first_replica), 0);
+	ck_assert_int_eq(run_apply(h->run, h->e, 1, info.first_replica), 0);
+	ck_assert_int_eq(embeng_flush(h->e, -1), 0);
+	embeng_batch_free(b);
+}
+
+START_TEST(pipelined_max_is_looked_up)
+{
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run run = make_run(2);
+
+	run.combiner = EMBENG_MAX;
+	run.weights = 0;
+	run.pipelining = 1;
+	run.replicas = 2;
+	run_hosts(&run, 2, update_unlooked_max, NULL, 0, DEADLINE, hosts);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(hosts[i].code, -ENOTSUP);
+		ck_assert_msg(strstr(hosts[i].text, "the combiner of table t1 is max"), "%s",
+			      hosts[i].text);
+	}
+	run_free_rows(&run);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
@@ -523,6 +611,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, memory_and_counts);
 	tcase_add_loop_test(tcase, refused_calls, 0, 2);
 	tcase_add_test(tcase, foreign_replicas);
+	tcase_add_loop_test(tcase, bags_take_no_sums, 0, 2);
+	tcase_add_test(tcase, pipelined_max_is_looked_up);
 }
 
 int main(void)

@@ -394,12 +394,35 @@ float *hosts_gradient_buffer(struct embeng *e, struct slot *slot, size_t feature
 }
 
 /* Everything of this host that can be refused is, before others know of the step. */
+/*
+ * An owner looks the batch up when it comes, and so finds the largest numbers before the update that pipelining
+ * holds back; one process finds them after it.
+ */
+static int check_unlooked_max(const struct hosts *h, const struct slot *slot,
+			      const struct embeng_gradients *g)
+{
+	const struct embeng_model *m = h->e->model;
+
+	for (size_t t = 0; m->engine.pipelining && !g->sums && t < m->table_count; t++) {
+		if (m->tables[t].combiner == EMBENG_MAX && table_has_optimizer(&m->tables[t]))
+			return fail(-ENOTSUP,
+				    "step %" PRIu64
+				    ": the combiner of table %s is max, and the model is "
+				    "pipelined, so over hosts its gradients cannot be given "
+				    "without a lookup; look the batch up, or open the model "
+				    "without pipelining",
+				    slot->step, m->tables[t].name);
+	}
+	return 0;
+}
+
 static int update_slot(struct hosts *h, struct slot *slot, const struct embeng_batch *b,
 		       const struct embeng_gradients *g)
 {
 	struct embeng *e = h->e;
-	int ret = take_batch_ids(h, slot, b);
+	int ret = check_unlooked_max(h, slot, g);
 
+	ret = ret ? ret : take_batch_ids(h, slot, b);
 	if (ret && ret != -ENOMEM)
 		return finish_enqueue(h, slot, b, refuse_step(h, slot, ret));
 	pthread_mutex_unlock(&e->lock);

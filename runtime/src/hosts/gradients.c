@@ -91,7 +91,9 @@ static int check_given_sums(const struct hosts *h, const struct slot *slot)
 	int ret = 0;
 
 	for (size_t f = 0; !ret && f < m->feature_count; f++)
-		ret = sums_check_table(slot, &m->tables[m->features[f].table]);
+		ret = slot->cargo->bags[f]
+			      ? sums_refuse_bags(slot, m->features[f].name)
+			      : sums_check_table(slot, &m->tables[m->features[f].table]);
 	return ret;
 }
 

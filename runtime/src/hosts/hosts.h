@@ -93,6 +93,7 @@ struct list_counts {
  * @ids: parcels of its ids, one for each host, which are @ids_for
  * @gradients: likewise of its gradients
  * @at: where the next of it goes while it is packed
+ * @bags: [features]: whether its batch has bags, and not one row in each sample
  * @feeder: the thread that enqueued it
  * @inside: that thread is still in its call, and learns the outcome there
  * @outcome: 1: the step was taken; a negative errno: it was refused
@@ -108,6 +109,7 @@ struct cargo {
 	struct hosts_memory ids, gradients;
 	struct embeng_bytes *ids_for, *gradients_for; /* [hosts] */
 	char **at;				      /* [hosts] */
+	bool *bags;
 	pthread_t feeder;
 	bool inside, answered, discarded, counted;
 	int outcome;

@@ -122,6 +122,7 @@ int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch
 	for (size_t f = 0; !ret && f < b->count; f++) {
 		const struct place_part *last, *part = parts_of_feature(h, f, &last);
 
+		cargo->bags[f] = b->inputs[f].form != INPUT_DENSE;
 		for (; !ret && part < last; part++)
 			ret = put_input(h->e, b, f, &cargo->at[part->host]);
 	}
@@ -157,16 +158,16 @@ static bool read_input(struct reading *segment, const struct feature *f, struct 
 	       (!head->weighted || in->weights);
 }
 
-/* A feature that only the owner handle has. */
+/* A feature that only the owner handle has. It is no bag, so that it is none among sums of rows either. */
 static void empty_input(struct input *in)
 {
 	static const int64_t none[1];
 
 	input_clear(in);
-	in->form = INPUT_CSR;
+	in->form = INPUT_DENSE;
 	in->pooled = true;
 	in->type = EMBENG_I64;
-	in->offsets = none;
+	in->ids = none;
 	in->rank = 1;
 	in->shape[0] = 0;
 }

@@ -108,17 +108,6 @@ static uint64_t most_rows(const struct hosts *h, const struct cargo *cargo)
 	return most;
 }
 
-static int check_given_form(const struct slot *slot, const struct embeng_spread_feature *reader)
-{
-	if (!reader->offsets)
-		return 0;
-	return fail(-EINVAL,
-		    "step %" PRIu64
-		    ": feature %s: a sum belongs to one row, so the batch names rows "
-		    "with embeng_batch_dense(), one in each sample",
-		    slot->step, reader->name);
-}
-
 /* Sums that the program gave: those of one row are added in the order of features and samples. */
 static void add_given_sums(const struct hosts *h, const struct cargo *cargo)
 {
@@ -167,9 +156,7 @@ int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_
 		const size_t f = (size_t)h->readers[i];
 
 		cargo->readers[i].gradients = session_gradient(h->e, g, f);
-		if (g->sums)
-			ret = check_given_form(slot, &cargo->readers[i]);
-		if (!ret && cargo->readers[i].gradients)
+		if (cargo->readers[i].gradients)
 			ret = gradients_check(h->e, slot, f, cargo->readers[i].gradients);
 	}
 	if (!ret)

@@ -76,7 +76,8 @@ static int make_parcels(const struct hosts *h, struct cargo *cargo)
 	cargo->ids_for = calloc(h->hosts, sizeof(*cargo->ids_for));
 	cargo->gradients_for = calloc(h->hosts, sizeof(*cargo->gradients_for));
 	cargo->at = calloc(h->hosts, sizeof(*cargo->at));
-	if (!cargo->ids_for || !cargo->gradients_for || !cargo->at)
+	cargo->bags = calloc(h->e->model->feature_count + 1, sizeof(*cargo->bags));
+	if (!cargo->ids_for || !cargo->gradients_for || !cargo->at || !cargo->bags)
 		return -ENOMEM;
 	return lists_new(h, cargo);
 }
@@ -219,6 +220,7 @@ static void free_parcels(struct cargo *cargo)
 	free(cargo->ids_for);
 	free(cargo->gradients_for);
 	free(cargo->at);
+	free(cargo->bags);
 	lists_free(cargo);
 }
 

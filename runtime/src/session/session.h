@@ -348,6 +348,8 @@ static inline bool slot_takes_sums(const struct embeng *e, const struct slot *sl
 }
 /* sums.c: notes whether the gradients are sums, and checks that those can be taken. */
 int sums_check_table(const struct slot *slot, const struct table *t);
+/* Returns -EINVAL: sums came for bags. */
+int sums_refuse_bags(const struct slot *slot, const char *feature);
 int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
 
 /* freeze.c: whether updates do not change the table of a feature, as far as this handle knows. */

@@ -12,6 +12,15 @@
 
 #include "session.h"
 
+int sums_refuse_bags(const struct slot *slot, const char *feature)
+{
+	return fail(-EINVAL,
+		    "step %" PRIu64
+		    ": feature %s: a sum belongs to one row, so the batch names rows "
+		    "with embeng_batch_dense(), one in each sample",
+		    slot->step, feature);
+}
+
 int sums_check_table(const struct slot *slot, const struct table *t)
 {
 	const struct embeng_optimizer *o = &t->optimizer;
@@ -39,10 +48,7 @@ static int check_sums_feature(const struct embeng *e, const struct slot *slot, s
 	memcpy(&given, slot->input.data + sizeof(struct embeng_lookup) + f * sizeof(given),
 	       sizeof(given));
 	if (given.form != EMBENG_FORM_DENSE && given.form != EMBENG_FORM_ROWS)
-		return fail(-EINVAL,
-			    "step %" PRIu64 ": feature %s: a sum belongs to one row, so the batch "
-			    "names rows with embeng_batch_dense(), one in each sample",
-			    slot->step, feature->name);
+		return sums_refuse_bags(slot, feature->name);
 	return sums_check_table(slot, &e->model->tables[feature->table]);
 }
 
