@@ -383,6 +383,8 @@ extern PyType_Spec checkpoint_spec, table_map_spec, transport_spec, relay_spec, 
 PyObject *table_map_new(struct engine_object *engine, int table, const char *slot);
 
 PyObject *xla_targets(PyObject *module, PyObject *unused);
+/* xla_tensorflow.c: registers them with the XLA of the TensorFlow whose library @path is loaded. */
+PyObject *xla_register(PyObject *module, PyObject *path);
 PyObject *devices_list(PyObject *module, PyObject *unused);
 PyObject *devices_describe(PyObject *module, PyObject *name);
 /* transport.c: the transport of an object, which can be taken once. Return: 0, -1. */

@@ -76,6 +76,9 @@ static PyMethodDef core_functions[] = {
 	{"xla_targets", xla_targets, METH_NOARGS,
 	 PyDoc_STR("xla_targets($module, /)\n--\n\n"
 		   "Return the functions that programs of XLA call, as capsules by their names.")},
+	{"xla_register", xla_register, METH_O,
+	 PyDoc_STR("xla_register($module, path, /)\n--\n\n"
+		   "Register these functions with TensorFlow's own XLA, once in a process.")},
 	{"tensorflow_register", tensorflow_register, METH_O,
 	 PyDoc_STR(
 		 "tensorflow_register($module, path, /)\n--\n\n"

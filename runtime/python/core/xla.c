@@ -2,12 +2,12 @@
 /*
  * Functions that programs of XLA call: lookups, gradients that wait, updates. They read and write the
  * buffers of XLA themselves, on its threads, without Python; errors are XLA's, with embeng's sentence.
- * embeng.jax registers them, as capsules of this module.
+ * embeng.jax registers them, as capsules of this module; xla_tensorflow.c registers them for TensorFlow.
  *
  * Attributes of each: engine (its handle), and of its features, in the order of the buffers, features
- * (indices), forms (enum below) and padding. The buffers of a feature are its ids, its bounds and
- * weights where forms says so, and its gradient where the function takes one. The first argument and
- * the last result are a token: they do nothing but order the calls.
+ * (indices), forms (enum below) and padding; programs of TensorFlow have tensorflow, too. The buffers of
+ * a feature are its ids, its bounds and weights where forms says so, and its gradient where the function
+ * takes one. The first argument and the last result are a token: they do nothing but order the calls.
  */
 #include "core.h"
 
@@ -37,6 +37,19 @@ struct xla_call {
 	int64_t argument;	      /* the next one */
 	struct embeng_error error;
 };
+
+/* -- attributes -------------------------------------------------------------------------- */
+
+static const void *find_attribute(const struct xla_frame *frame, const char *name, int type)
+{
+	const struct xla_attributes *a = &frame->attributes;
+	size_t length = strlen(name);
+
+	for (int64_t k = 0; k < a->count; k++)
+		if (a->names[k]->length == length && !memcmp(a->names[k]->data, name, length))
+			return a->types[k] == type ? a->items[k] : NULL;
+	return NULL;
+}
 
 /* -- errors --------------------------------------------------------------------------- */
 
@@ -70,6 +83,14 @@ static int choose_code(int code)
 	}
 }
 
+/* TensorFlow's loops over data take XLA_OUT_OF_RANGE for the end of their data, in silence. */
+static int choose_frame_code(const struct xla_frame *frame, int code)
+{
+	if (code == -ERANGE && find_attribute(frame, "tensorflow", XLA_ATTRIBUTE_SCALAR))
+		return XLA_INVALID_ARGUMENT;
+	return choose_code(code);
+}
+
 /* The errno stands before the sentence, so that embeng.jax can tell the class of the exception. */
 static struct xla_error *make_xla_error(const struct xla_frame *frame,
 					const struct embeng_error *error)
@@ -78,7 +99,7 @@ static struct xla_error *make_xla_error(const struct xla_frame *frame,
 	struct xla_error_arguments arguments = {.size = sizeof(arguments), .message = text};
 
 	snprintf(text, sizeof(text), "embeng error %d: %s", error->code, error->text);
-	arguments.code = choose_code(error->code);
+	arguments.code = choose_frame_code(frame, error->code);
 	return frame->functions->create_error(&arguments);
 }
 
@@ -107,17 +128,6 @@ static bool answer_metadata(const struct xla_frame *frame)
 		return true;
 	}
 	return false;
-}
-
-static const void *find_attribute(const struct xla_frame *frame, const char *name, int type)
-{
-	const struct xla_attributes *a = &frame->attributes;
-	size_t length = strlen(name);
-
-	for (int64_t k = 0; k < a->count; k++)
-		if (a->names[k]->length == length && !memcmp(a->names[k]->data, name, length))
-			return a->types[k] == type ? a->items[k] : NULL;
-	return NULL;
 }
 
 static const int64_t *find_numbers(struct xla_call *call, const char *name)
@@ -475,26 +485,24 @@ static struct xla_error *drop_xla(struct xla_frame *frame)
 	return run_xla_call(frame, run_xla_drop);
 }
 
+const struct xla_target xla_target_list[XLA_TARGETS] = {
+	{"embeng_lookup", look_up_xla},	       {"embeng_push", push_xla},
+	{"embeng_apply", apply_xla},	       {"embeng_update", update_xla},
+	{"embeng_weights", differentiate_xla}, {"embeng_drop", drop_xla},
+};
+
 PyObject *xla_targets(PyObject *module, PyObject *unused)
 {
-	const struct {
-		const char *name;
-		struct xla_error *(*function)(struct xla_frame *frame);
-	} targets[] = {
-		{"embeng_lookup", look_up_xla},	       {"embeng_push", push_xla},
-		{"embeng_apply", apply_xla},	       {"embeng_update", update_xla},
-		{"embeng_weights", differentiate_xla}, {"embeng_drop", drop_xla},
-	};
 	PyObject *dict = PyDict_New();
 
 	(void)module;
 	(void)unused;
-	for (size_t k = 0; dict && k < sizeof(targets) / sizeof(*targets); k++) {
+	for (size_t k = 0; dict && k < XLA_TARGETS; k++) {
 		/* XLA takes capsules of this name. */
-		PyObject *capsule = PyCapsule_New((void *)targets[k].function,
+		PyObject *capsule = PyCapsule_New((void *)xla_target_list[k].function,
 						  "xla._CUSTOM_CALL_TARGET", NULL);
 
-		if (settings_set(dict, targets[k].name, capsule))
+		if (settings_set(dict, xla_target_list[k].name, capsule))
 			Py_CLEAR(dict);
 	}
 	return dict;

@@ -109,12 +109,41 @@ struct xla_error_arguments {
 	int code;
 };
 
+struct xla_message_arguments {
+	size_t size;
+	struct xla_extension *extensions;
+	struct xla_error *error;
+	const char *message; /* out */
+};
+
+struct xla_destroy_arguments {
+	size_t size;
+	struct xla_extension *extensions;
+	struct xla_error *error;
+};
+
+struct xla_frame;
+
+typedef struct xla_error *(*xla_handler)(struct xla_frame *frame);
+
+/* The functions of a handler by stage; only the last one is not NULL. */
+struct xla_register_arguments {
+	size_t size;
+	struct xla_extension *extensions;
+	struct xla_text name, platform;
+	xla_handler instantiate, prepare, initialize, execute;
+	uint32_t traits;
+};
+
 struct xla_functions {
 	size_t size;
 	struct xla_extension *extensions;
 	struct xla_version version;
 	const void *internal;
 	struct xla_error *(*create_error)(struct xla_error_arguments *arguments);
+	const char *(*get_message)(struct xla_message_arguments *arguments);
+	void (*destroy_error)(struct xla_destroy_arguments *arguments);
+	struct xla_error *(*register_handler)(struct xla_register_arguments *arguments);
 	/* more, which embeng does not call */
 };
 
@@ -128,5 +157,14 @@ struct xla_frame {
 	struct xla_attributes attributes;
 	/* later versions have more */
 };
+
+/* The functions of this package (xla.c). */
+struct xla_target {
+	const char *name;
+	xla_handler function;
+};
+
+#define XLA_TARGETS 6
+extern const struct xla_target xla_target_list[XLA_TARGETS];
 
 #endif

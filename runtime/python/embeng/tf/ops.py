@@ -21,6 +21,7 @@ from .. import _core
 from .._engine import Engine
 from .._errors import BY_CODE, EmbengError, InvalidError
 from .._inputs import Sparse
+from . import _xla
 from ._forms import BOUND_COUNTS, FORM_MASK, WEIGHTED, Call, as_engine_input, infer_shape, read_call
 from ._strategy import do_not_convert
 
@@ -183,6 +184,8 @@ def _measure_by_python(engine: Engine, call: Call, gradients: list[Any]) -> Any:
 
 def look_up(engine: Engine, call: Call) -> list[Any]:
     """Look up inputs that were read: :func:`lookup` without the names."""
+    if why_not_native() is None and _xla.is_compiled():
+        return _xla.look_up(os.path.join(tf.sysconfig.get_lib(), LIBRARY), engine.handle, call)
     if why_not_native() is None:
         found = run_operator("embeng_lookup", call.ids, call.bounds, call.weights, N=len(call.names),
                      **_settle(call, engine))
@@ -231,6 +234,7 @@ def lookup(engine: Engine, features: Mapping[str, Any]) -> dict[str, Any]:
 def hand_in(engine: Engine, call: Call, gradients: Sequence[Any], rates: Rates | None = None,
             multiplier: Any = None, replica: int = 0) -> Any:
     """Update by inputs that were read and a gradient of each: :func:`update` without names."""
+    _xla.refuse_compiled("an update")
     given = [tf.cast(gradient, tf.float32) for gradient in gradients]
     numbers = {name: tf.cast(rate() if callable(rate) else rate, tf.float32)
                for name, rate in (rates or {}).items()}
@@ -283,9 +287,10 @@ def update(engine: Engine, features: Mapping[str, Any], gradients: Mapping[str, 
 
 def weigh(engine: Engine, call: Call, gradients: Sequence[Any]) -> list[Any]:
     """Compute the gradients of the weights of a call, in the order of :attr:`Call.weights`."""
-    given = [tf.cast(gradient, tf.float32) for gradient in gradients]
     if not call.weights:
         return []
+    _xla.refuse_compiled("gradients of weights")
+    given = [tf.cast(gradient, tf.float32) for gradient in gradients]
     if why_not_native() is None:
         found = run_operator("embeng_weight_gradients", call.ids, call.bounds, call.weights, given,
                      **_settle(call, engine))
@@ -299,6 +304,7 @@ def weigh(engine: Engine, call: Call, gradients: Sequence[Any]) -> list[Any]:
 
 def measure_norm(engine: Engine, call: Call, gradients: Sequence[Any]) -> Any:
     """Compute the norm of the gradients of rows, a float64: :meth:`Engine.gradient_norm`."""
+    _xla.refuse_compiled("a norm of gradients")
     given = [tf.cast(gradient, tf.float32) for gradient in gradients]
     if why_not_native() is None:
         norm = run_operator("embeng_gradient_norm", call.ids, call.bounds, call.weights, given,

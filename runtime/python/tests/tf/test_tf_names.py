@@ -126,6 +126,9 @@ def test_private_names_are_there() -> None:
         assert callable(getattr(_private.ResourceVariable, name)), name
     assert callable(_private.TPUEmbeddingBase._create_variables)
     assert callable(_private.OptimizerBase._create_slots)
+    assert _private.GraphOrParentsInXlaContext(tensorflow.Graph()) is False
+    parameters = inspect.signature(_private.xla_call_module).parameters
+    assert {"args", "version", "module", "Sout", "Tout", "platforms"} <= set(parameters)
     assert _private.PartitionedCsrFormatTensor._fields[:4] == (
         "row_pointers", "sorted_sample_ids", "sorted_token_ids", "sorted_gains")
     embedding = base({"f": api.FeatureConfig(api.TableConfig(4, 2))}, api.SGD(0.1))
