@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The layer: nested features, placements, lookups on each backend, configuration, and files."""
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,21 @@ from .configs import FeatureConfig, TableConfig, describe_table, is_feature
 from .embed_reduce import COMBINERS, EmbedReduce
 
 _PREPROCESSED = "preprocessed_inputs"
-_ENGINE = ("auto", "sparsecore")
-_PLACEMENTS = (*_ENGINE, "default_device")
+_PLACEMENTS = ("auto", "sparsecore", "default_device")
+_SPARSECORES = "EMBENG_KERAS_SPARSECORES"
+
+
+def _serves_sparsecores() -> bool:
+    """Whether the engine stands for SparseCores, as the environment has it."""
+    found = os.environ.get(_SPARSECORES, "")
+    if found not in ("", "engine", "none"):
+        raise InvalidError(f"{_SPARSECORES} is {found!r}; it is 'engine', which is the default, or "
+                           "'none'")
+    return found != "none"
+
+
+def _is_in_engine(table: Any) -> bool:
+    return table.placement == "sparsecore" or (table.placement == "auto" and _serves_sparsecores())
 
 
 def _check_feature(path: str, feature: Any) -> None:
@@ -25,6 +39,10 @@ def _check_feature(path: str, feature: Any) -> None:
     if table.placement not in _PLACEMENTS:
         raise InvalidError(f"{where}: the placement {table.placement!r} of table {table.name} is "
                            f"none of {', '.join(_PLACEMENTS)}")
+    if table.placement == "sparsecore" and not _serves_sparsecores():
+        raise NotSupportedError(f"{where}: the placement of table {table.name} is 'sparsecore', "
+                                f"and {_SPARSECORES}=none says that there is no SparseCore; unset "
+                                "the variable, or give the placement 'auto'")
     if table.combiner not in COMBINERS:
         raise InvalidError(f"{where}: the combiner {table.combiner!r} of table {table.name} is "
                            f"none of {', '.join(COMBINERS)}")
@@ -139,7 +157,7 @@ class DistributedEmbedding(keras.layers.Layer):
     def _open(self) -> None:
         """Make the tables of each placement."""
         engine = {path: feature for path, feature in self._features.by_path.items()
-                  if feature.table.placement in _ENGINE}
+                  if _is_in_engine(feature.table)}
         self._tables = None
         self._variables_by_path: dict[str, Any] = {}
         with self._open_name_scope():
@@ -148,7 +166,7 @@ class DistributedEmbedding(keras.layers.Layer):
                 return
             self._backend = load_backend()
             self._tables = Tables(engine, **dict(self._opening))
-            # XLA does not compile the operators for TensorFlow.
+            # For TensorFlow XLA compiles lookups alone, and no updates.
             self.supports_jit = keras.backend.backend() != "tensorflow"
             self._counter = self.add_weight(
                 name="updates", shape=(), initializer="zeros", dtype="float32", autocast=False,
@@ -307,8 +325,12 @@ class DistributedEmbedding(keras.layers.Layer):
 
     @classmethod
     def has_sparsecores(cls) -> bool:
-        """Whether tables may have the placement "sparsecore": always, since an engine is here."""
-        return True
+        """Whether tables may have the placement "sparsecore", as they may without a setting.
+
+        ``EMBENG_KERAS_SPARSECORES=none`` in the environment has layers behave as on a machine
+        without SparseCores: "auto" is the default device, and "sparsecore" is refused.
+        """
+        return _serves_sparsecores()
 
     @property
     def engine(self) -> Any:

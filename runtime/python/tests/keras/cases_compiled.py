@@ -267,3 +267,22 @@ def test_batches_that_are_spread_over_devices() -> None:
     done = subprocess.run([sys.executable, "-c", SPREAD], env=environment, text=True,
                           capture_output=True, timeout=300, check=False)
     assert "SPREAD" in done.stdout, done.stderr[-4000:]
+
+
+@on_tensorflow
+@native
+def test_lookups_are_compiled_by_xla(rng: numpy.random.Generator) -> None:
+    """A function with jit_compile=True looks up as the layer does; Keras trains without XLA."""
+    import tensorflow as tf
+
+    model, layer = make_model(make_configs(SGD(0.1)))
+    ids, labels = make_data(rng, BATCH)
+    compiled = tf.function(model, jit_compile=True)
+    for _ in range(2):
+        numpy.testing.assert_allclose(compiled(ids), model(ids), rtol=1e-5, atol=1e-6)
+        model.train_on_batch(ids, labels)
+    with pytest.warns(UserWarning, match="jit_compile"):
+        model.compile(optimizer=SGD(0.1), loss="mse", jit_compile=True)
+    before = read_rows(layer)
+    model.train_on_batch(ids, labels)
+    assert (read_rows(layer) != before).any()

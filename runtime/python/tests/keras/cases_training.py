@@ -298,6 +298,27 @@ def test_settings_that_are_wrong_are_named() -> None:
     assert DistributedEmbedding.has_sparsecores()
 
 
+def test_machine_without_sparsecores(rng: numpy.random.Generator,
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    data = make_data(rng, 40)
+    monkeypatch.setenv("EMBENG_KERAS_SPARSECORES", "none")
+    assert not DistributedEmbedding.has_sparsecores()
+    refusal = "feature a: .* table t is 'sparsecore', and EMBENG_KERAS_SPARSECORES=none"
+    with pytest.raises(NotImplementedError, match=refusal):
+        DistributedEmbedding({"a": make_feature(make_table(placement="sparsecore"))})
+    layer = DistributedEmbedding({"a": make_feature(make_table())})
+    assert layer.engine is None
+    assert [tuple(one.shape) for one in layer.trainable_variables] == [(ROWS, DIM)]
+    found, _ = make_model(make_configs(SGD(0.1)))
+    expected, _ = make_model(make_configs(SGD(0.1), placement="default_device"))
+    assert fit(found, data, 2) == fit(expected, data, 2)
+    monkeypatch.setenv("EMBENG_KERAS_SPARSECORES", "engine")
+    assert DistributedEmbedding({"a": make_feature(make_table())}).engine is not None
+    monkeypatch.setenv("EMBENG_KERAS_SPARSECORES", "two")
+    with pytest.raises(ValueError, match="is 'two'; it is 'engine'"):
+        DistributedEmbedding({"a": make_feature(make_table())})
+
+
 def test_limits_are_kept() -> None:
     if BACKEND == "tensorflow":
         with pytest.raises(ValueError, match="update_stats"):

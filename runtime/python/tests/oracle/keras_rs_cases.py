@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Runs one of keras-rs' own test files against embeng.keras, on the backend of KERAS_BACKEND.
 
-Arguments: the name of the file in upstream.py, and the placement of tables ("default_device", as
-the file has it where there is no TPU, or "auto", which is the engine). It prints a JSON object of
-the cases: "passed", "skipped" or the traceback of each.
+Arguments: the name of the file in upstream.py, and a machine. The files tell one with a TPU by the
+variable TPU_NAME of the environment. "none" is one without, for them and for the layer; on "engine"
+the engine is the TPU; on "auto" the tables also have this placement. It prints a JSON object of the
+cases: "passed", "skipped" or the traceback of each.
 """
 import json
 import os
@@ -14,9 +15,16 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ.pop("TPU_NAME", None)
+FILE, MACHINE = sys.argv[1:3]
+if MACHINE == "none":
+    os.environ["EMBENG_KERAS_SPARSECORES"] = "none"
+else:
+    os.environ["TPU_NAME"] = "embeng"
 
 import keras_rs.layers  # noqa: E402 - its modules are replaced below
 import keras_rs.src.layers.embedding as package  # noqa: E402
+from keras_rs.src.utils import tpu_test_utils as utilities  # noqa: E402
 
 import embeng.keras  # noqa: E402
 from upstream import KERAS_RS_FILES, read  # noqa: E402
@@ -37,6 +45,8 @@ def _replace_modules() -> None:
             setattr(module, member, getattr(embeng.keras, member))
         sys.modules[full] = module
         setattr(package, name, module)
+    # One replica, and no TPU to be looked for.
+    utilities._shared_strategy = utilities.DummyStrategy()
     # Their package has no base class of tests.
     testing = _execute("keras_rs.src.testing", "keras_rs_test_case")
     keras_rs.src.testing = testing
@@ -51,15 +61,15 @@ def _execute(module_name: str, name: str) -> types.ModuleType:
     return module
 
 
-def _load(name: str, placement: str) -> unittest.TestSuite:
+def _load(name: str) -> unittest.TestSuite:
     module = _execute(f"oracle_{name}", name)
-    if placement == "auto":
+    if MACHINE == "auto":
         cases: Any = module.DistributedEmbeddingTest  # type: ignore[attr-defined]
         theirs = cases.setUp
 
         def set_up(self: Any) -> None:
             theirs(self)
-            self.placement = placement
+            self.placement = "auto"
 
         cases.setUp = set_up
     return unittest.defaultTestLoader.loadTestsFromModule(module)
@@ -89,7 +99,7 @@ class _Result(unittest.TestResult):
 def main() -> None:
     _replace_modules()
     result = _Result()
-    _load(*sys.argv[1:3]).run(result)
+    _load(FILE).run(result)
     print("RESULTS " + json.dumps(result.found))
 
 
