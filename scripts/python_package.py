@@ -4,12 +4,13 @@
 
 usage: python_package.py [pytest argument...]
 
-The environment is build-python/venv, with what the extras "dev" and "frameworks" of pyproject.toml
-pin. Where the tree has no change that is not committed, the wheel is built from the source
-distribution, otherwise from the tree itself. With arguments, only pytest runs, with these.
+The environment is build-python/venv, with what the extras "dev", "frameworks" and "oracles" of
+pyproject.toml pin. Where the tree has no change that is not committed, the wheel is built from the
+source distribution, otherwise from the tree itself. With arguments, only pytest runs, with these.
 
 Tests of TensorFlow, Keras and JAX are many: of these, only those that are marked as a sample run,
-unless the stage is whole or the arguments say otherwise.
+unless the stage is whole or the arguments say otherwise. Test files of other projects run where
+EMBENG_ORACLES names a folder that has them, as runtime/python/tests/oracle/upstream.py lists them.
 """
 import os
 import shutil
@@ -23,7 +24,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOM = os.path.join(TOP, "build-python")
 BIN = os.path.join(ROOM, "venv", "bin")
 TESTS = os.path.join(TOP, "runtime", "python", "tests")
-EXTRAS = ["dev", "frameworks"]
+EXTRAS = ["dev", "frameworks", "oracles"]
 # Tests that load TensorFlow or JAX. Their threads make it unsafe to fork, which others do.
 FRAMEWORKS = [os.path.join(TESTS, name) for name in ("frameworks", "jax", "keras", "tf")]
 WHEEL_BYTES = 3 << 20  # most of a wheel
