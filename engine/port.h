@@ -133,8 +133,8 @@ struct port_speed {
 bool port_speed(void *host, struct port_speed *speed);
 
 /*
- * The device as a heat source, when the host models one. False: the registers say that
- * nothing is measured.
+ * The device as a heat source and its clock, when the host models them. False: the registers say
+ * that nothing is measured.
  */
 struct port_thermal {
 	u32 ambient_mc; /* thousandths of a degree Celsius */
@@ -142,7 +142,9 @@ struct port_thermal {
 	u32 mk_per_w;	/* how much warmer than @ambient_mc for each watt, in the end */
 	u32 time_ms;	/* in which 63 % of the way there are gone */
 	u32 idle_uw;
-	u32 full_uw; /* with all cores busy, not below @idle_uw */
+	u32 full_uw;  /* with all cores busy, not below @idle_uw */
+	u32 idle_khz; /* clock of the engine, not above @full_khz */
+	u32 full_khz; /* with all cores busy; 0: the device does not tell its clock */
 };
 bool port_thermal(void *host, struct port_thermal *thermal);
 

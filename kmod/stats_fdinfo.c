@@ -68,12 +68,15 @@ void embeng_usage_show(struct drm_printer *p, struct drm_file *file)
 {
 	static const char *const waits[EMBENG_WAITS] = { "lookup", "update", "queue", "space" };
 	struct embeng_context *ctx = to_embeng_context(file);
+	u64 limit_khz = embeng_reading_of(ctx->device, EMBENG_REG_CLOCK_LIMIT);
 	u64 sums[EMBENG_USAGES];
 	u32 i;
 
 	sum_usage(ctx, sums);
 	drm_show_memory_stats(p, file);
 	drm_printf(p, "drm-engine-compute:\t%llu ns\n", sums[EMBENG_USAGE_BUSY_NS]);
+	if (limit_khz)
+		drm_printf(p, "drm-maxfreq-compute:\t%llu Hz\n", limit_khz * 1000);
 	if (READ_ONCE(ctx->made))
 		drm_printf(p, "embeng-context:\t%u\n", ctx->number);
 	drm_printf(p, "embeng-queues:\t%u\n", READ_ONCE(ctx->queue_count));

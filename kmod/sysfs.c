@@ -36,6 +36,15 @@ static ssize_t register_show(struct device *dev, struct device_attribute *attrib
 	return sysfs_emit(buf, "%llu\n", embeng_gone(ed) ? 0 : embeng_reading_of(ed, reg));
 }
 
+/* Registers have kilohertz, and the kernel's own files of clocks hertz. */
+static ssize_t clock_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	u64 khz = embeng_gone(ed) ? 0 : embeng_reading_of(ed, find_number_offset(attribute));
+
+	return sysfs_emit(buf, "%llu\n", khz * 1000);
+}
+
 static ssize_t counter_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
@@ -179,6 +188,8 @@ static ssize_t readings_age_ms_show(struct device *dev, struct device_attribute 
 }
 static DEVICE_ATTR_RO(readings_age_ms);
 
+NUMBER(clock_hz, clock_show, EMBENG_REG_CLOCK);
+NUMBER(clock_limit_hz, clock_show, EMBENG_REG_CLOCK_LIMIT);
 NUMBER(table_memory_total, register_show, EMBENG_REG_TABLE_MEMORY);
 NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
 
@@ -252,6 +263,25 @@ static struct attribute *counter_attributes[] = {
 	NULL
 };
 
+/* A device that does not tell its clock lacks the two files. */
+static struct attribute *clock_attributes[] = {
+	&number_clock_hz.attribute.attr,
+	&number_clock_limit_hz.attribute.attr,
+	NULL
+};
+
+static umode_t get_clock_mode(struct kobject *kobj, struct attribute *attribute, int number)
+{
+	struct embeng_device *ed = dev_get_drvdata(kobj_to_dev(kobj));
+
+	return embeng_reading_of(ed, EMBENG_REG_CLOCK_LIMIT) ? attribute->mode : 0;
+}
+
+static const struct attribute_group clock_group = {
+	.attrs = clock_attributes,
+	.is_visible = get_clock_mode,
+};
+
 static const struct attribute_group device_group = { .attrs = device_attributes };
 static const struct attribute_group reset_group = { .name = "resets", .attrs = reset_attributes };
 static const struct attribute_group counter_group = {
@@ -261,6 +291,7 @@ static const struct attribute_group counter_group = {
 
 const struct attribute_group *embeng_sysfs_groups[] = {
 	&device_group,
+	&clock_group,
 	&reset_group,
 	&counter_group,
 	NULL

@@ -153,6 +153,8 @@ enum embeng_pci_device {
 	X(TEMPERATURE, 0x0c4, 4, DEVICE, 0, "engine temperature, in millidegrees Celsius")       \
 	X(TEMPERATURE_LIMIT, 0x0c8, 4, DEVICE, 0, "critical TEMPERATURE, or 0 if not measured") \
 	X(POWER, 0x0cc, 4, DEVICE, 0, "power that the device takes, in microwatts")           \
+	X(CLOCK, 0x0d0, 4, DEVICE, 0, "clock of the engine, in kilohertz")                    \
+	X(CLOCK_LIMIT, 0x0d4, 4, DEVICE, 0, "highest CLOCK, or 0 if clocks are not known")    \
 	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
 	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
 	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots the image")                   \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Power and temperature of a device whose host models them: power goes with the share of the cores
- * that is busy, temperature follows power as one heat capacity behind one resistance. The results
- * are registers that the driver reads.
+ * Power, clock and temperature of a device whose host models them: power and clock go with the share
+ * of the cores that is busy, temperature follows power as one heat capacity behind one resistance.
+ * The results are registers that the driver reads. None of them makes the device faster or slower.
  *
  * Called with engine->lock held.
  */
@@ -40,26 +40,33 @@ static s64 next_temperature(const struct port_thermal *c, s64 from, u64 power_uw
 	return from + (goal - from) * (s64)passed_us / (s64)time_us;
 }
 
-static void publish_thermal(struct engine *e, const struct port_thermal *c)
+static u32 scale_by_share(u32 idle, u32 full, u64 share)
+{
+	return idle + (u32)((full - idle) * share / SHARE_ONE);
+}
+
+static void publish_thermal(struct engine *e, const struct port_thermal *c, u64 share)
 {
 	reg_write32(e, EMBENG_REG_POWER, e->thermal.power_uw);
 	reg_write32(e, EMBENG_REG_TEMPERATURE, (u32)(e->thermal.temperature_uc / 1000));
 	reg_write32(e, EMBENG_REG_TEMPERATURE_LIMIT, c->limit_mc);
+	reg_write32(e, EMBENG_REG_CLOCK, scale_by_share(c->idle_khz, c->full_khz, share));
+	reg_write32(e, EMBENG_REG_CLOCK_LIMIT, c->full_khz);
 }
 
 static void update_thermal(struct engine *e, u64 now)
 {
-	u64 passed = now - e->thermal.time_ns;
+	u64 passed = now - e->thermal.time_ns, share;
 	struct port_thermal c;
 
 	if (!port_thermal(e->config.host, &c))
 		return;
 	e->thermal.time_ns = now;
-	e->thermal.power_uw = c.idle_uw +
-			      (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
+	share = busy_share(e, passed);
+	e->thermal.power_uw = scale_by_share(c.idle_uw, c.full_uw, share);
 	e->thermal.temperature_uc = next_temperature(&c, e->thermal.temperature_uc,
 						     e->thermal.power_uw, passed);
-	publish_thermal(e, &c);
+	publish_thermal(e, &c, share);
 }
 
 void thermal_begin(struct engine *e)

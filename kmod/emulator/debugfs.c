@@ -47,6 +47,7 @@ bool port_thermal(void *host, struct port_thermal *thermal)
 {
 	struct emu *emu = host;
 	u32 idle_uw = READ_ONCE(emu->thermal.idle_uw);
+	u32 full_khz = READ_ONCE(emu->thermal.full_khz);
 
 	*thermal = (struct port_thermal){
 		.ambient_mc = READ_ONCE(emu->thermal.ambient_mc),
@@ -55,11 +56,16 @@ bool port_thermal(void *host, struct port_thermal *thermal)
 		.time_ms = READ_ONCE(emu->thermal.time_ms) ?: 1,
 		.idle_uw = idle_uw,
 		.full_uw = max(idle_uw, READ_ONCE(emu->thermal.full_uw)),
+		.idle_khz = min(full_khz, READ_ONCE(emu->thermal.idle_khz)),
+		.full_khz = full_khz,
 	};
 	return true;
 }
 
-/* The defaults model a card whose cooler holds it at 37 degrees idle and 72 at work. */
+/*
+ * The defaults model a card whose cooler holds it at 37 degrees idle and 72 at work, and whose
+ * clock goes from 300 MHz to 1 GHz.
+ */
 static void make_thermal(struct port_thermal *thermal, struct dentry *folder)
 {
 	*thermal = (struct port_thermal){
@@ -69,6 +75,8 @@ static void make_thermal(struct port_thermal *thermal, struct dentry *folder)
 		.time_ms = 8000,
 		.idle_uw = 6000000,
 		.full_uw = 35000000,
+		.idle_khz = 300000,
+		.full_khz = 1000000,
 	};
 	debugfs_create_u32("ambient_mc", 0600, folder, &thermal->ambient_mc);
 	debugfs_create_u32("limit_mc", 0600, folder, &thermal->limit_mc);
@@ -76,6 +84,8 @@ static void make_thermal(struct port_thermal *thermal, struct dentry *folder)
 	debugfs_create_u32("time_ms", 0600, folder, &thermal->time_ms);
 	debugfs_create_u32("idle_uw", 0600, folder, &thermal->idle_uw);
 	debugfs_create_u32("full_uw", 0600, folder, &thermal->full_uw);
+	debugfs_create_u32("idle_khz", 0600, folder, &thermal->idle_khz);
+	debugfs_create_u32("full_khz", 0600, folder, &thermal->full_khz);
 }
 
 void emu_debugfs_add(struct emu *emu)

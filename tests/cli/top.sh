@@ -41,6 +41,8 @@ device()
 	put "$1" "$at/hwmon/hwmon7/temp1_input" 61500
 	put "$1" "$at/hwmon/hwmon7/temp1_crit" 95000
 	put "$1" "$at/hwmon/hwmon7/power1_input" 12300000
+	put "$1" "$at/clock_hz" 849500000
+	put "$1" "$at/clock_limit_hz" 1000000000
 }
 
 # descriptor TREE PID PROGRAM FD ADDRESS CLIENT BUSY-NS IDS: a process with a device open
@@ -101,7 +103,7 @@ says out 'counts of errors' '^0000:01:00.0  *39000  *42000  *45000  *48000  *510
 expect 'two trees' 0 top --root "$a" --root "$b" --interval 2
 says out 'the time between them is the interval' 'rates over 2.00 s$'
 says out 'work of the device in a second' \
-	'^0000:01:00.0  accel0    20 %   4.00k   5.00k      2.00k    3.00k     6.00k        7.00k    64.0 MiB   256.0 MiB   61.5 C   12.3 W  16.0 GT/s PCIe x8   running$'
+	'^0000:01:00.0  accel0    20 %   4.00k   5.00k      2.00k    3.00k     6.00k        7.00k    64.0 MiB   256.0 MiB   61.5 C   12.3 W   850 MHz  16.0 GT/s PCIe x8   running$'
 says out 'stalls by their cause' '^0000:01:00.0     8.00k   9.00k   10.0k   11.0k   12.0k$'
 says out 'a context with its program' \
 	'^    812  train me         0000:01:00.0     3   50 %       2     200     200       0     5.0 MiB       200  update$'
@@ -117,7 +119,19 @@ cp -a "$b" "$folder/bus"
 put "$folder/bus" sys/bus/pci/devices/0000:01:00.0/current_link_speed Unknown
 put "$folder/bus" sys/bus/pci/devices/0000:01:00.0/current_link_width 0
 expect 'a bus without links' 0 top --root "$folder/bus"
-says out 'has none to show' '12.3 W  -  *running$'
+says out 'has none to show' '12.3 W   850 MHz  -  *running$'
+
+# A driver that has no files of clocks, and a device that stopped telling its clock.
+cp -a "$b" "$folder/clock"
+rm "$folder/clock/sys/bus/pci/devices/0000:01:00.0/clock_hz" \
+	"$folder/clock/sys/bus/pci/devices/0000:01:00.0/clock_limit_hz"
+expect 'a driver without clocks' 0 top --root "$folder/clock"
+says out 'shows none' '12.3 W         -  16.0 GT'
+put "$folder/clock" sys/bus/pci/devices/0000:01:00.0/clock_hz 0
+put "$folder/clock" sys/bus/pci/devices/0000:01:00.0/clock_limit_hz 0
+expect 'a device that does not tell its clock' 0 top --json --root "$folder/clock"
+says out 'has null for it' '"clock_hz": *null'
+says out 'and for its limit' '"clock_limit_hz": *null'
 expect 'a bus without links, for scripts' 0 top --root "$folder/bus" --json
 document 'has none either' '[v["link"] for v in d["devices"]] == [""]'
 
@@ -244,7 +258,7 @@ on_screen()
 	press Down Down
 	page 'the chosen context is scrolled to' '^ *[0-9]*  *\(other\|train me\)'
 	tmux -S "$folder/tmux.$server" resize-window -x 132 -y 40
-	page 'a wide terminal has more again' '^DEVICE .* POWER  STATE$'
+	page 'a wide terminal has more again' '^DEVICE .* POWER  *CLOCK  STATE$'
 	press q
 	page 'the end' '^ended with 0'
 	stop

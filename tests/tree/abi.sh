@@ -36,7 +36,7 @@ parameters()
 
 # In groups: a name stands in the array of its group.
 sed -n '/^static struct attribute \*device_attr/,/^};/s/.*&dev_attr_\([a-z_]*\)\.attr,$/\1/p
-/^static struct attribute \*device_attr/,/^};/s/.*&number_\([a-z_]*\)\.attribute.*/\1/p
+/^static struct attribute \*\(device\|clock\)_attr/,/^};/s/.*&number_\([a-z_]*\)\.attribute.*/\1/p
 /^static struct attribute \*reset_attr/,/^};/s/.*&[a-z]*_\(attr_\)\{0,1\}\([a-z]*\)\.attr.*/resets\/\2/p
 /^static struct attribute \*counter_attr/,/^};/s/.*&number_\([a-z_]*\)\.attribute.*/counters\/\1/p' \
 	kmod/sysfs.c >"$scratch/has"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Telemetry of the device: temperature and power, the event log, and the usage of each context. */
+/* Telemetry of the device: temperature, power and clock, the event log, and the usage of each context. */
 #include "../unit/support/suite.h"
 #include "embeng_regs.h"
 #include "fault_file.h"
@@ -35,6 +35,14 @@ static const char *sensor_text(const char *name)
 static long sensor(const char *name)
 {
 	return strtol(sensor_text(name), NULL, 10);
+}
+
+static uint64_t function_number(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), FUNCTION "%s", name);
+	return strtoull(accel_read_file(path), NULL, 10);
 }
 
 static void await_idle(void)
@@ -75,6 +83,50 @@ START_TEST(test_work_is_warm)
 }
 END_TEST
 
+static void await_clock(const char *name, uint64_t hz)
+{
+	while (function_number(name) != hz)
+		usleep(10000);
+}
+
+START_TEST(test_work_raises_the_clock)
+{
+	int fd = accel_open();
+	struct flood f;
+	pthread_t thread;
+
+	ck_assert_uint_eq(function_number("clock_limit_hz"), 1000000000);
+	await_clock("clock_hz", 300000000);
+	accel_context(fd);
+	f = flood_of(fd);
+	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
+	while (function_number("clock_hz") <= 300000000)
+		usleep(10000);
+	ck_assert_uint_le(function_number("clock_hz"), 1000000000);
+	flood_stop(&f);
+	pthread_join(thread, NULL);
+	await_clock("clock_hz", 300000000);
+	close(fd);
+}
+END_TEST
+
+/* The model may have any numbers, and the register always has numbers that fit together. */
+START_TEST(test_the_clock_keeps_to_its_limit)
+{
+	accel_write(THERMAL "full_khz", "200000");
+	await_clock("clock_limit_hz", 200000000);
+	ck_assert_uint_eq(function_number("clock_hz"), 200000000);
+	accel_write(THERMAL "full_khz", "4294967295");
+	await_clock("clock_limit_hz", 4294967295000);
+	ck_assert_uint_ge(function_number("clock_hz"), 300000000);
+	accel_write(THERMAL "full_khz", "0");
+	await_clock("clock_limit_hz", 0);
+	ck_assert_uint_eq(function_number("clock_hz"), 0);
+	accel_write(THERMAL "full_khz", "1000000");
+	await_clock("clock_limit_hz", 1000000000);
+}
+END_TEST
+
 static uint64_t number_in(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -95,6 +147,17 @@ static uint64_t busy_ns(int fd)
 {
 	return usage(fd, "drm-engine-compute:");
 }
+
+/* The two keys belong to the engine of one name, as drm-usage-stats has it. */
+START_TEST(test_the_highest_clock_of_the_engine)
+{
+	int fd = accel_open();
+
+	ck_assert_uint_eq(usage(fd, "drm-maxfreq-compute:"), function_number("clock_limit_hz"));
+	ck_assert_uint_eq(usage(fd, "drm-engine-compute:"), 0);
+	close(fd);
+}
+END_TEST
 
 START_TEST(test_busy_time)
 {
@@ -325,6 +388,9 @@ END_TEST
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, test_work_is_warm);
+	tcase_add_test(tc, test_work_raises_the_clock);
+	tcase_add_test(tc, test_the_clock_keeps_to_its_limit);
+	tcase_add_test(tc, test_the_highest_clock_of_the_engine);
 	tcase_add_test(tc, test_busy_time);
 	tcase_add_test(tc, test_counters);
 	tcase_add_test(tc, test_counters_outlive_resets);

@@ -44,6 +44,8 @@ static bool moves(uint32_t offset)
 	case EMBENG_REG_TEMPERATURE:
 	case EMBENG_REG_TEMPERATURE_LIMIT:
 	case EMBENG_REG_POWER:
+	case EMBENG_REG_CLOCK:
+	case EMBENG_REG_CLOCK_LIMIT:
 	case EMBENG_REG_FIRMWARE_MINIMUM:
 		return true;
 	}

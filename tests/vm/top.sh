@@ -298,6 +298,23 @@ costs_little()
 	[ $spent -lt $idle_s ]
 }
 
+# clocks EXPRESSION: for the clock and its limit in a new sample
+clocks()
+{
+	"$embeng" top --json --batch --count 1 --interval 0.1 >"$folder/clocks" &&
+		holds "$folder/clocks" "[d[0]['devices'][0][k] for k in ('clock_hz', 'clock_limit_hz')] == $1"
+}
+
+# The driver is bound to a device of which the registers of clocks are 0.
+has_no_clock()
+{
+	echo 0 >/sys/kernel/debug/embeng_emu/0/thermal/full_khz
+	echo $address >/sys/bus/pci/drivers/embeng/unbind
+	echo $address >/sys/bus/pci/drivers/embeng/bind
+	clocks '[None, None]' && [ -e "$function/busy_time_ns" ] && [ ! -e "$function/clock_hz" ] &&
+		[ ! -e "$function/clock_limit_hz" ]
+}
+
 check 'a program trains and is watched' watch_training
 check 'a context with its program' holds "$folder/samples" \
 	"all([(c['pid'], c['program'], c['device']) for c in s['contexts']] == [($trainer, 'embeng', '$address')] for s in d)"
@@ -314,6 +331,8 @@ check 'queues by their kind' holds "$folder/samples" \
 	"{'input', 'gradient', 'transfer'} <= {q['kind'] for q in d[-1]['contexts'][0]['queue_list']} and len(d[-1]['contexts'][0]['queue_list']) == d[-1]['contexts'][0]['counts']['queues']"
 check 'memory, temperature and power' holds "$folder/samples" \
 	"(lambda v: 0 < v['table_memory_used'] < v['table_memory_total'] and 20000 < v['temperature_mc'] < v['temperature_limit_mc'] and v['power_uw'] > 0)(d[-1]['devices'][0])"
+check 'and the clock, of the highest that the device has' holds "$folder/samples" \
+	"all(300e6 <= v['clock_hz'] <= v['clock_limit_hz'] == 10**9 for s in d for v in [s['devices'][0]]) and any(s['devices'][0]['clock_hz'] > 300e6 for s in d)"
 check 'its context is asked while it trains, and keeps what it had' asks_while_it_trains
 check 'ids a second of its tables, from the second look on' holds "$folder/asked" \
 	"[[t['ids_per_second'] is not None and t['ids_per_second'] > 0 for t in s['contexts'][0]['hot']['tables']] for s in d] == [[False] * n, [True] * n, [True] * n] if (n := d[0]['contexts'][0]['hot']['table_count']) else False"
@@ -360,5 +379,6 @@ check 'following events costs little' costs_little events -d "$node" --follow
 kill $follower
 "$embeng" events -d "$node" >"$folder/words"
 check 'the log in words' grep -E '^ +[0-9]+  [0-9.]+  BOOT +the firmware runs, version [0-9.]+ build [0-9]+$' "$folder/words"
+check 'a device that does not tell its clock' has_no_clock
 
 finish

@@ -41,6 +41,8 @@ static const char *const attributes[] = {
 	"busy_time_ns",
 	"cores_busy_ns",
 	"readings_age_ms",
+	"clock_hz",
+	"clock_limit_hz",
 	"table_memory_total",
 	"table_memory_used",
 };

@@ -112,6 +112,17 @@ static bool read_gauge(struct tree *tree, const char *path, struct sample_device
 	return true;
 }
 
+/* A driver shows clocks by 0, or not at all, where the device does not tell them. */
+static void read_clock(struct tree *tree, struct sample_device *device, const char *name,
+		       enum gauge gauge)
+{
+	char path[TREE_PATH];
+
+	if (read_gauge(tree, device_path(path, device, name), device, gauge) &&
+	    device->gauges[gauge] <= 0)
+		device->gauged &= ~(1u << gauge);
+}
+
 static void know_device(struct gather *gather, struct tree *tree, const struct function *function)
 {
 	struct known_device *known = &gather->devices[gather->count++];
@@ -129,6 +140,7 @@ static void know_device(struct gather *gather, struct tree *tree, const struct f
 			 sizeof(device->firmware));
 	read_gauge(tree, device_path(path, device, "table_memory_total"), device,
 		   GAUGE_MEMORY_TOTAL);
+	read_clock(tree, device, "clock_limit_hz", GAUGE_CLOCK_LIMIT);
 	if (function_sensors(tree, device->address, known->sensors))
 		read_gauge(tree, tree_path(path, "%s/temp1_crit", known->sensors), device,
 			   GAUGE_TEMPERATURE_LIMIT);
@@ -189,6 +201,8 @@ static bool sample_device(struct tree *tree, const struct known_device *known,
 	read_gauge(tree, device_path(path, device, "table_memory_used"), device, GAUGE_MEMORY_USED);
 	read_gauge(tree, device_path(path, device, "readings_age_ms"), device, GAUGE_AGE);
 	read_gauge(tree, device_path(path, device, "resets/wedged"), device, GAUGE_WEDGED);
+	if (device->gauged & 1u << GAUGE_CLOCK_LIMIT)
+		read_clock(tree, device, "clock_hz", GAUGE_CLOCK);
 	read_cores(tree, device);
 	if (!*known->sensors)
 		return device->known != 0;

@@ -115,6 +115,7 @@ CELL(put_used, put_gauge_bytes, GAUGE_MEMORY_USED)
 CELL(put_memory_total, put_gauge_bytes, GAUGE_MEMORY_TOTAL)
 CELL(put_temperature, put_gauge, GAUGE_TEMPERATURE, 1000, "%.1f C")
 CELL(put_power, put_gauge, GAUGE_POWER, 1e6, "%.1f W")
+CELL(put_clock, put_gauge, GAUGE_CLOCK, 1e6, "%.0f MHz")
 CELL(put_stalls, put_rate, COUNT_WAITS)
 CELL(put_waits_lookup, put_rate, COUNT_WAITS_LOOKUP)
 CELL(put_waits_update, put_rate, COUNT_WAITS_UPDATE)
@@ -146,6 +147,7 @@ static const struct column work_columns[] = {
 	{"OF", 10, false, 6, put_memory_total},
 	{"TEMP", 7, false, 3, put_temperature},
 	{"POWER", 7, false, 5, put_power},
+	{"CLOCK", 8, false, 5, put_clock},
 	{"LINK", 18, true, 7, put_link},
 	{"STATE", 7, true, 2, put_state},
 };

@@ -51,6 +51,8 @@ enum count {
 	X(TEMPERATURE, "temperature_mc") \
 	X(TEMPERATURE_LIMIT, "temperature_limit_mc") \
 	X(POWER, "power_uw") \
+	X(CLOCK, "clock_hz") \
+	X(CLOCK_LIMIT, "clock_limit_hz") \
 	X(AGE, "readings_age_ms") \
 	X(WEDGED, "wedged")
 
