@@ -852,8 +852,9 @@ struct embeng_update {
  * given the gradients themselves. A device without EMBENG_CAP_SUMS refuses the flag with RESERVED.
  *
  * The feature's LOOKUP was of form DENSE or ROWS, and its ids are the rows that the sums are of;
- * its table has ACCUMULATE and not BY_FREQUENCY, whose counts sums do not have. Anything else fails
- * with FORM. Statistics count each sum as one id. The policy for gradients that are not finite sees
+ * its table has not BY_FREQUENCY, whose counts sums do not have. Anything else fails with FORM. A
+ * table without ACCUMULATE gets one sum for each occurrence, in their order, and applies each by
+ * itself. Statistics count each sum as one id. The policy for gradients that are not finite sees
  * sums alone, so whoever makes them looks at the gradients; with CHECKED the engine then refuses no
  * sum.
  */

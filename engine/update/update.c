@@ -104,18 +104,20 @@ static u16 fetch_rates(struct command *command, struct update *update)
 	return blob_check_rates(&command->context->model->blob, update->rates, &command->fault);
 }
 
-/* Sums have neither weights nor the counts of what they are made of. */
+/*
+ * Sums have neither weights nor the counts of what they are made of. A table that takes each occurrence by
+ * itself gets one sum for each.
+ */
 static u16 check_sums(const struct table *table, const struct batch_feature *f, u32 index,
 		      struct fault *fault)
 {
-	u32 flags = table->record.flags & (EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_BY_FREQUENCY);
+	u32 flags = table->record.flags & EMBENG_TABLE_BY_FREQUENCY;
 
 	if (!form_is_dense(f->given.form))
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_GRADIENTS, index, 0,
 				 f->given.form, EMBENG_FORM_DENSE);
-	if (table->kernel != U32_MAX && flags != EMBENG_TABLE_ACCUMULATE)
-		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_TABLE, index, 0, flags,
-				 EMBENG_TABLE_ACCUMULATE);
+	if (table->kernel != U32_MAX && flags)
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_TABLE, index, 0, flags, 0);
 	return 0;
 }
 
