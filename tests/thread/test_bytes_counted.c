@@ -30,7 +30,7 @@ struct member {
 	char text[EMBENG_ERROR_TEXT];
 };
 
-static struct embeng_model *make_model(uint32_t replicas)
+static struct embeng_model *make_model(uint32_t replicas, bool alone)
 {
 	struct embeng_model *m = embeng_model_new();
 
@@ -40,6 +40,8 @@ static struct embeng_model *make_model(uint32_t replicas)
 		c.vocabulary_size = shapes[t].rows;
 		c.dim = shapes[t].dim;
 		c.optimizer = t == 2 ? embeng_rowwise_adagrad(0.1f) : embeng_adagrad(0.1f);
+		if (alone)
+			c.optimizer.use_gradient_accumulation = EMBENG_OFF;
 		c.optimizer.rate_name = t == 1 ? "rate" : NULL;
 		ck_assert_int_eq(embeng_model_add_table(m, &c), t);
 	}
@@ -202,7 +204,7 @@ static const struct {
 START_TEST(a_step_sends_what_is_planned)
 {
 	const uint32_t hosts = groups[_i].hosts, replicas = groups[_i].replicas;
-	struct embeng_model *m = make_model(replicas);
+	struct embeng_model *m = make_model(replicas, false);
 	struct embeng_hosts_plan *plan = make_plan(m, hosts, EMBENG_EXCHANGE_TABLE);
 	/* Opening and closing are in both. */
 	const struct totals one = run_members(m, DEVICE, hosts, 1),
@@ -215,12 +217,22 @@ START_TEST(a_step_sends_what_is_planned)
 }
 END_TEST
 
+/* Rows with sums, with gradients, and with gradients that are taken one by one. */
+static const struct {
+	const char *device;
+	enum embeng_exchange_kind exchange;
+	bool alone;
+} spreads[] = {{DEVICE ",exchange=rows", EMBENG_EXCHANGE_ROWS, false},
+	       {DEVICE ",exchange=rows+grads", EMBENG_EXCHANGE_ROWS_GRADIENTS, false},
+	       {DEVICE ",exchange=rows+grads", EMBENG_EXCHANGE_ROWS_GRADIENTS, true}};
+
 START_TEST(a_step_sends_as_many_rows_as_planned)
 {
-	static const char device[] = DEVICE ",exchange=rows";
-	const uint32_t hosts = groups[_i].hosts, replicas = groups[_i].replicas;
-	struct embeng_model *m = make_model(replicas);
-	struct embeng_hosts_plan *plan = make_plan(m, hosts, EMBENG_EXCHANGE_ROWS);
+	const size_t kind = (size_t)_i / COUNT(groups), group = (size_t)_i % COUNT(groups);
+	const char *device = spreads[kind].device;
+	const uint32_t hosts = groups[group].hosts, replicas = groups[group].replicas;
+	struct embeng_model *m = make_model(replicas, spreads[kind].alone);
+	struct embeng_hosts_plan *plan = make_plan(m, hosts, spreads[kind].exchange);
 	const struct totals one = run_members(m, device, hosts, 1),
 			    more = run_members(m, device, hosts, 1 + STEPS);
 	const double planned = (double)(STEPS * plan->sent), sent = (double)(more.sent - one.sent);
@@ -236,7 +248,8 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, a_step_sends_what_is_planned, 0, (int)COUNT(groups));
-	tcase_add_loop_test(tcase, a_step_sends_as_many_rows_as_planned, 0, (int)COUNT(groups));
+	tcase_add_loop_test(tcase, a_step_sends_as_many_rows_as_planned, 0,
+			    (int)(COUNT(groups) * COUNT(spreads)));
 }
 
 int main(void)

@@ -39,14 +39,25 @@ static const struct shape models[][SHAPES] = {
 	 {30, 64, 0, 0, 0, 0},
 	 {30, 64, 4096, 0, 0, 0},
 	 {5000, 24, 1, 1, 0, 0}},
+	{{60000, 16, 2048, 2048 * 20, 1, 0}},
 };
 static const uint32_t host_counts[] = {2, 3, 4, 8};
+
+/* A model has fewer tables where the next one has no rows. */
+static int count_tables(const struct shape *shapes)
+{
+	int count = 0;
+
+	while (count < SHAPES && shapes[count].rows)
+		count++;
+	return count;
+}
 
 static struct embeng_model *make_model(const struct shape *shapes, uint32_t replicas)
 {
 	struct embeng_model *m = embeng_model_new();
 
-	for (int t = 0; t < SHAPES; t++) {
+	for (int t = 0; t < count_tables(shapes); t++) {
 		struct embeng_table_config c = table_config(NULL);
 		struct embeng_feature_config f = feature_config(NULL);
 
@@ -94,13 +105,13 @@ static void check_parts(const struct hosts *h, const struct embeng_hosts_plan *p
 
 static void compare_with_plan(struct member *m, struct embeng *e)
 {
-	for (int t = 0; t < SHAPES; t++) {
+	for (int t = 0; t < count_tables(m->shapes); t++) {
 		const struct embeng_hosts_table *table = &m->plan->tables[t];
 		const int kind = embeng_table_exchange(e, t);
 
 		m->kinds |= 1u << kind;
 		if (!m->shapes[t].ids && !m->shapes[t].length) {
-			ck_assert_int_ne(kind, EMBENG_EXCHANGE_ROWS);
+			ck_assert_int_lt(kind, EMBENG_EXCHANGE_ROWS);
 			continue;
 		}
 		ck_assert_int_eq(kind, table->costs[table->chosen].kind);
@@ -112,7 +123,7 @@ static void compare_with_plan(struct member *m, struct embeng *e)
 /* The lines that a log gets, each with what the handle tells. */
 static void count_line(void *arg, enum embeng_log_level level, const char *text)
 {
-	static const char *const names[] = {"none", "table", "columns", "rows"};
+	static const char *const names[] = {"none", "table", "columns", "rows", "rows+grads"};
 	struct member *m = arg;
 	char want[64];
 
@@ -141,7 +152,7 @@ static void *run_member(void *arg)
 	compare_with_plan(m, m->e);
 	embeng_log(m->e, count_line, m, EMBENG_LOG_INFO);
 	choose_say(m->e->hosts);
-	ck_assert_int_eq(m->lines, SHAPES);
+	ck_assert_int_eq(m->lines, count_tables(m->shapes));
 	embeng_close(m->e);
 	embeng_group_close(group);
 	return NULL;
@@ -178,9 +189,12 @@ START_TEST(a_handle_chooses_what_a_plan_does)
 
 	for (size_t i = 0; i < COUNT(host_counts); i++)
 		kinds |= compare_choices(models[_i], host_counts[i]);
-	/* The comparison is worth something: one model has several kinds. */
-	ck_assert_uint_ne(kinds & (1u << EMBENG_EXCHANGE_ROWS), 0);
+	/* The comparison is worth something: one model has several kinds, and the last one gradients. */
 	ck_assert_uint_ne(kinds & (1u << EMBENG_EXCHANGE_TABLE | 1u << EMBENG_EXCHANGE_COLUMN), 0);
+	ck_assert_uint_ne(kinds & 1u << (_i == (int)COUNT(models) - 1
+						 ? EMBENG_EXCHANGE_ROWS_GRADIENTS
+						 : EMBENG_EXCHANGE_ROWS),
+			  0);
 }
 END_TEST
 
@@ -205,7 +219,9 @@ static const struct wanted wishes[] = {
 	 0,
 	 {EMBENG_EXCHANGE_TABLE, EMBENG_EXCHANGE_COLUMN, EMBENG_EXCHANGE_ROWS, EMBENG_EXCHANGE_ROWS,
 	  EMBENG_EXCHANGE_ROWS}},
-	{DEVICE("exchange:t2=rows"), 1, {0, 0, EMBENG_EXCHANGE_ROWS, 0, 0}},
+	{DEVICE("exchange:t2=rows,exchange:t3=rows+grads"),
+	 1,
+	 {0, 0, EMBENG_EXCHANGE_ROWS, EMBENG_EXCHANGE_ROWS_GRADIENTS, 0}},
 };
 
 static _Thread_local const struct wanted *wish;
@@ -313,8 +329,10 @@ static void open_two(const char *first, const char *second, struct run run, int 
 
 START_TEST(wishes_that_are_refused)
 {
-	const struct run run = {
-		.optimizer = embeng_rowwise_adagrad(0.1f), .replicas = 2, .mixed = 1};
+	const struct run run = {.optimizer = embeng_rowwise_adagrad(0.1f),
+				.combiner = EMBENG_MAX,
+				.replicas = 2,
+				.mixed = 1};
 	static const struct {
 		const char *first, *second;
 		int code;
@@ -327,6 +345,10 @@ START_TEST(wishes_that_are_refused)
 		 "optimizer takes each gradient by itself"},
 		{DEVICE("exchange:t1=columns"), DEVICE("exchange:t1=columns"), -EINVAL,
 		 "exchange:t1=columns of the device is not allowed: its optimizer has a slot"},
+		{DEVICE("exchange:t1=rows+grads"), DEVICE("exchange:t1=rows+grads"), -EINVAL,
+		 "exchange:t1=rows+grads of the device is not allowed: the combiner max"},
+		{DEVICE("exchange:t1=rows"), DEVICE("exchange:t1=rows+grads"), -EINVAL,
+		 "table t1: the option exchange:t1=rows+grads"},
 		{DEVICE("exchange:t1=rows"), RUN_DEVICE, -EPROTO,
 		 "host 1 (thread1) names its device with another exchange="},
 		{DEVICE("exchange:t1=rows"), DEVICE("exchange:t3=rows"), -EPROTO,

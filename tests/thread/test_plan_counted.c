@@ -146,8 +146,8 @@ static void put_whole_ids(struct body *b, const int64_t *ids, int t)
 		put_array(b, weights, count, sizeof(*weights));
 }
 
-/* Places of the owner's rows: each once, or with @triples each with its sample and weight. */
-static void put_places(struct body *b, const int64_t *ids, int t, uint32_t owner, bool triples)
+/* Places of the owner's rows, each once. */
+static void put_places(struct body *b, const int64_t *ids, int t, uint32_t owner)
 {
 	const uint32_t hosts = work->plan->hosts;
 	const size_t count = SAMPLES * each_of(t);
@@ -157,19 +157,15 @@ static void put_places(struct body *b, const int64_t *ids, int t, uint32_t owner
 
 	put(b, NULL, sizeof(head));
 	for (size_t i = 0; i < count; i++) {
-		const uint32_t place = (uint32_t)(ids[i] / hosts), sample = (uint32_t)i;
+		const uint32_t place = (uint32_t)(ids[i] / hosts);
 		const size_t bag = shapes[t].length ? i : i / BAG;
 
 		if ((uint32_t)(ids[i] % hosts) != owner)
 			continue;
 		head.numbers[2] += bag != last;
 		last = bag;
-		if (triples || !seen[ids[i]])
+		if (!seen[ids[i]])
 			put(b, &place, sizeof(place));
-		if (triples)
-			put(b, &sample, sizeof(sample));
-		if (triples && !shapes[t].length)
-			put(b, NULL, sizeof(float));
 		head.numbers[1]++;
 		head.numbers[3] += !seen[ids[i]];
 		seen[ids[i]] = true;
@@ -189,7 +185,7 @@ static void put_ids(struct body *b, uint64_t step, uint32_t replica, uint32_t ow
 		if (work->kinds[t] == 0 && part_of(t, owner))
 			put_whole_ids(b, ids, t);
 		else if (work->kinds[t] != 0)
-			put_places(b, ids, t, owner, work->kinds[t] == 2);
+			put_places(b, ids, t, owner);
 	}
 }
 
@@ -198,7 +194,6 @@ static void put_ids(struct body *b, uint64_t step, uint32_t replica, uint32_t ow
 /* Goes over what was asked of a table. Return: what it asks for. */
 static struct head take_question(struct body *b, int t)
 {
-	const size_t each = shapes[t].length ? 8 : 12;
 	struct head head;
 
 	memcpy(&head, take(b, sizeof(head)), sizeof(head)); /* nothing keeps it aligned */
@@ -207,9 +202,21 @@ static struct head take_question(struct body *b, int t)
 		if (!shapes[t].length)
 			take(b, head.numbers[1] * 4);
 	} else {
-		take(b, work->kinds[t] == 1 ? head.numbers[3] * 4 : head.numbers[1] * each);
+		take(b, head.numbers[3] * 4);
 	}
 	return head;
+}
+
+/* A place for each id and a gradient for each bag; bags have numbers of ids, and ids weights. */
+static void put_samples(struct body *b, const struct head *head, int t, size_t row)
+{
+	put(b, NULL, 24);
+	put_array(b, NULL, head->numbers[1], sizeof(uint32_t));
+	put_array(b, NULL, head->numbers[2], row);
+	if (shapes[t].length)
+		return;
+	put_array(b, NULL, head->numbers[2], sizeof(uint32_t));
+	put_array(b, NULL, head->numbers[1], sizeof(float));
 }
 
 /* Floats of one replica's answers from an owner, or of the gradients to it. */
@@ -233,7 +240,7 @@ static void put_floats(struct body *b, struct body *question, uint32_t owner, bo
 		else if (work->kinds[t] == 1 || !gradients)
 			put(b, NULL, head.numbers[3] * row);
 		else
-			put(b, NULL, head.numbers[2] * (row + sizeof(float)));
+			put_samples(b, &head, t, row);
 	}
 }
 

@@ -16,11 +16,13 @@
  *   exchange           ids                        forward        backward
  *   table, column      32 + w n [+ 8 s] [+ 4 n]   4 v columns    8 + 4 v columns
  *   rows               4 U_o                      4 dim U_o      4 dim U_o
- *   rows + gradients   8 N_o [+ 4 N_o]            4 dim U_o      (4 dim + 4) B_o
+ *   rows + gradients   4 U_o                      4 dim U_o      24 + 4 N_o + 4 dim B_o [+ c_o]
  *
  * w is 4 or 8 by the type of the ids, s is one more than the number of samples, for offsets, which
- * are not sent if each sample has one id, and 4 n and 4 N_o are the weights, if there are any. 32 bytes
- * describe a feature, and each array is rounded up to 8 bytes. A table that no optimizer changes
+ * are not sent if each sample has one id, and 4 n are the weights, if there are any. 32 bytes
+ * describe a feature, and each array is rounded up to 8 bytes. Gradients of bags of several ids have c_o
+ * more: 4 B_o for the numbers of ids, and the coefficients, which are 4 N_o with weights, else 4 B_o with
+ * the combiners mean and sqrtn. An optimizer that takes each gradient by itself has 4 N_o in place of 4 U_o. A table that no optimizer changes
  * has no backward bytes. The formulas give the bytes between a host that has one replica and an
  * owner that is another host; a host sends itself nothing. A place of a row among the rows of
  * its owner takes 8 bytes in place of 4 if the owner has more than 2^31. To the sums over all

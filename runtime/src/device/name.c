@@ -236,7 +236,8 @@ static int parse_exchange_kind(const char *option, const char *value, const char
 {
 	static const char *const names[] = {[EMBENG_EXCHANGE_TABLE] = "table",
 					    [EMBENG_EXCHANGE_COLUMN] = "columns",
-					    [EMBENG_EXCHANGE_ROWS] = "rows"};
+					    [EMBENG_EXCHANGE_ROWS] = "rows",
+					    [EMBENG_EXCHANGE_ROWS_GRADIENTS] = "rows+grads"};
 
 	for (size_t i = 1; i < sizeof(names) / sizeof(*names); i++) {
 		if (strcmp(value, names[i]))
@@ -244,7 +245,8 @@ static int parse_exchange_kind(const char *option, const char *value, const char
 		*out = (enum embeng_exchange_kind)i;
 		return 0;
 	}
-	return fail(-EINVAL, "%s: %s=%s must be table, columns or rows", from, option, value);
+	return fail(-EINVAL, "%s: %s=%s must be table, columns, rows or rows+grads", from, option,
+		    value);
 }
 
 static int parse_group_exchange(const char *value, const char *from, struct name *out)
@@ -331,10 +333,10 @@ static int parse_table_exchange(const char *value, const char *from, struct name
 
 static bool spreads_rows(const struct name *name)
 {
-	bool spreads = name->exchange == EMBENG_EXCHANGE_ROWS;
+	bool spreads = name->exchange >= EMBENG_EXCHANGE_ROWS;
 
 	for (size_t i = 0; i < name->exchange_count; i++)
-		spreads |= name->exchanges[i].kind == EMBENG_EXCHANGE_ROWS;
+		spreads |= name->exchanges[i].kind >= EMBENG_EXCHANGE_ROWS;
 	return spreads;
 }
 

@@ -31,23 +31,40 @@ static int dequeue_owner(struct hosts *h, struct embeng_activations *views)
 	return ret;
 }
 
-static uint64_t bytes_of_answer(const struct hosts *h, const struct embeng_activations *view)
+/* The floats of a view that go back; rows that were asked for again stay. @firsts: [lists] */
+static uint64_t floats_to_send(const struct hosts *h, const struct embeng_activations *view,
+			       const uint64_t *firsts, size_t f, size_t *list)
+{
+	const uint64_t all = floats_of_view(&view->features[f]);
+
+	while (*list < h->list_count && h->lists[*list].served < (int)f)
+		++*list;
+	if (*list == h->list_count || h->lists[*list].served != (int)f || !h->lists[*list].repeats)
+		return all;
+	return firsts[*list] * (uint64_t)h->e->model->tables[h->lists[*list].table].dim;
+}
+
+static uint64_t bytes_of_answer(const struct hosts *h, const struct embeng_activations *view,
+				const uint64_t *firsts)
 {
 	uint64_t bytes = sizeof(struct segment_head);
 
-	for (size_t f = 0; f < h->served; f++)
-		bytes += segment_pad(4 * floats_of_view(&view->features[f]));
+	for (size_t f = 0, list = 0; f < h->served; f++)
+		bytes += segment_pad(4 * floats_to_send(h, view, firsts, f, &list));
 	return bytes;
 }
 
-static char *put_answer(const struct hosts *h, const struct embeng_activations *view, char *to)
+static char *put_answer(const struct hosts *h, const struct embeng_activations *view,
+			const uint64_t *firsts, char *to)
 {
-	struct segment_head head = {.bytes = bytes_of_answer(h, view), .replica = view->replica};
+	struct segment_head head = {.bytes = bytes_of_answer(h, view, firsts),
+				    .replica = view->replica};
 
 	memcpy(to, &head, sizeof(head));
 	to += sizeof(head);
-	for (size_t f = 0; f < h->served; f++)
-		put_padded(&to, view->features[f].data, 4 * floats_of_view(&view->features[f]));
+	for (size_t f = 0, list = 0; f < h->served; f++)
+		put_padded(&to, view->features[f].data,
+			   4 * floats_to_send(h, view, firsts, f, &list));
 	return to;
 }
 
@@ -55,13 +72,14 @@ int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,
 		 struct embeng_bytes *send)
 {
 	const bool *ids_only = h->ids_only[step % h->e->depth];
+	const uint64_t *firsts = h->firsts[step % h->e->depth];
 	struct embeng_activations *views = h->views;
 	uint64_t all = 0;
 	char *to;
 	int ret = dequeue_owner(h, views);
 
 	for (uint32_t r = 0; !ret && r < h->e->replica_count; r++)
-		all += ids_only[r] ? 0 : bytes_of_answer(h, &views[r]);
+		all += ids_only[r] ? 0 : bytes_of_answer(h, &views[r], firsts + r * h->list_count);
 	ret = ret ? ret : memory_need(memory, all);
 	if (ret)
 		return ret;
@@ -74,7 +92,7 @@ int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,
 
 		if (ids_only[r])
 			continue;
-		to = put_answer(h, &views[r], to);
+		to = put_answer(h, &views[r], firsts + r * h->list_count, to);
 		if (!send[host].bytes)
 			send[host].data = from;
 		send[host].bytes += (uint64_t)(to - from);

@@ -19,6 +19,7 @@ static const char *const exchange_names[] = {
 	[EMBENG_EXCHANGE_TABLE] = "table",
 	[EMBENG_EXCHANGE_COLUMN] = "columns",
 	[EMBENG_EXCHANGE_ROWS] = "rows",
+	[EMBENG_EXCHANGE_ROWS_GRADIENTS] = "rows+grads",
 };
 
 /* -- by name ------------------------------------------------------------- */
@@ -30,6 +31,8 @@ static int refuse_named(const struct hosts *h, size_t table, enum embeng_exchang
 
 	if (kind == EMBENG_EXCHANGE_ROWS)
 		why = place_refuse_sums(h->e->model, table);
+	if (kind == EMBENG_EXCHANGE_ROWS_GRADIENTS)
+		why = place_refuse_gradients(h->e->model, table);
 	if (kind == EMBENG_EXCHANGE_COLUMN && place_is_elementwise(h->e->model, (int)table, &why) &&
 	    t->dim < 2 * PLACE_COLUMNS_LEAST)
 		why = "it has fewer than 32 columns, and a part has at least 16";
@@ -47,8 +50,8 @@ static int take_named(struct hosts *h, const struct name *name, enum embeng_exch
 	for (size_t t = 0; t < m->table_count; t++) {
 		each[t] = name->exchange;
 		h->choices[t].named = name->exchange != 0;
-		h->choices[t].refused = name->exchange == EMBENG_EXCHANGE_ROWS &&
-					place_refuse_sums(m, t);
+		h->choices[t].refused = name->exchange >= EMBENG_EXCHANGE_ROWS &&
+					!place_can_spread(m, t, name->exchange);
 	}
 	for (size_t i = 0; !ret && i < name->exchange_count; i++) {
 		const struct name_exchange *named = &name->exchanges[i];
@@ -95,9 +98,10 @@ static bool tells_table(const struct embeng_model *m, size_t table)
 	return count > 0;
 }
 
-static void note_costs(const struct embeng_hosts_table *planned,
-		       const struct embeng_exchange_cost *chosen, struct host_choice *choice)
+static void note_costs(const struct embeng_hosts_table *planned, struct host_choice *choice)
 {
+	const struct embeng_exchange_cost *chosen = &planned->costs[planned->chosen];
+
 	choice->planned = true;
 	choice->bytes = chosen->link_bytes;
 	choice->next = 0;
@@ -109,27 +113,17 @@ static void note_costs(const struct embeng_hosts_table *planned,
 	}
 }
 
-/* The cheapest of the exchanges that a handle makes, or rows for a table that is too large for a host. */
-static const struct embeng_exchange_cost *find_cheapest(const struct embeng_hosts_table *planned)
-{
-	const struct embeng_exchange_cost *table = &planned->costs[0], *rows = &planned->costs[1];
-
-	if (planned->too_large)
-		return rows;
-	return rows->allowed && rows->link_bytes < table->link_bytes ? rows : table;
-}
-
 static void take_planned(struct hosts *h, const struct embeng_hosts_plan *plan,
 			 enum embeng_exchange_kind *each)
 {
 	for (size_t t = 0; t < plan->table_count; t++) {
-		const struct embeng_exchange_cost *chosen = find_cheapest(&plan->tables[t]);
+		const struct embeng_hosts_table *planned = &plan->tables[t];
 
 		if (h->choices[t].named || !tells_table(h->e->model, t))
 			continue;
-		if (!plan->tables[t].too_large)
-			note_costs(&plan->tables[t], chosen, &h->choices[t]);
-		each[t] = chosen->kind;
+		if (!planned->too_large)
+			note_costs(planned, &h->choices[t]);
+		each[t] = planned->costs[planned->chosen].kind;
 	}
 }
 
@@ -201,7 +195,7 @@ uint64_t choose_digest(const struct hosts *h)
 		const struct place_part *part = &h->place.parts[i];
 
 		digest = digest_number(digest, (uint64_t)part->table);
-		digest = digest_number(digest, part->kind);
+		digest = digest_number(digest, part->kind + (part->gradients ? 16 : 0));
 		digest = digest_number(digest, part->host);
 		digest = digest_number(digest, part->first_column);
 		digest = digest_number(digest, (uint64_t)part->rows.first);
@@ -224,9 +218,11 @@ uint64_t choose_named_digest(const struct name *name)
 
 static enum embeng_exchange_kind exchange_of(const struct hosts *h, size_t table)
 {
-	switch (h->place.parts[h->place.first[table]].kind) {
+	const struct place_part *part = &h->place.parts[h->place.first[table]];
+
+	switch (part->kind) {
 	case PLACE_ROWS:
-		return EMBENG_EXCHANGE_ROWS;
+		return part->gradients ? EMBENG_EXCHANGE_ROWS_GRADIENTS : EMBENG_EXCHANGE_ROWS;
 	case PLACE_COLUMN:
 		return EMBENG_EXCHANGE_COLUMN;
 	case PLACE_TABLE:

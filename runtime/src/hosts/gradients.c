@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "segment.h"
+#include "samples.h"
 
 static uint64_t head_bytes(const struct hosts *h)
 {
@@ -40,7 +40,7 @@ static uint64_t bytes_of_parcel(const struct hosts *h, const struct slot *slot, 
 		if (session_gradient(h->e, g, f))
 			bytes += segment_pad(4 * floats_for(h, slot, f, part));
 	}
-	return bytes + list_sums_bytes(h, slot->cargo, host);
+	return bytes + (g ? list_sums_bytes(h, slot, host) : 0);
 }
 
 static char *put_head(const struct hosts *h, const struct slot *slot, uint64_t bytes,
@@ -124,8 +124,10 @@ int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradi
 				ret = put_gradient(h, slot, f, part, session_gradient(h->e, g, f),
 						   &to);
 		}
-		to = list_sums_put(h, cargo, host, to);
+		to = list_sums_put(h, slot, host, to);
 	}
+	if (!ret && cargo->occurrences && !g->sums)
+		ret = samples_put(h, cargo);
 	return ret;
 }
 
@@ -224,7 +226,7 @@ static void name_rates(const struct hosts *h, const struct segment_head *head,
 	}
 }
 
-static int find_gradients(const struct hosts *h, uint32_t host, struct reading *segment,
+static int find_gradients(struct hosts *h, uint32_t host, struct reading *segment, bool sums,
 			  const float **features, size_t *elements)
 {
 	static const float none;
@@ -244,16 +246,17 @@ static int find_gradients(const struct hosts *h, uint32_t host, struct reading *
 		count++;
 	}
 	for (size_t i = 0; i < h->list_count; i++) {
+		const bool summed = i < h->summed_lists || (sums && i < h->trained_lists);
+
 		if (h->lists[i].served < 0)
 			continue;
-		features[count] = h->lists[i].trains ? read_next(segment, 4 * elements[count])
-						     : &none;
+		features[count] = summed ? read_next(segment, 4 * elements[count]) : &none;
 		if (!features[count++])
 			return segment_bad(h, host, "sums of gradients");
 	}
 	while (count < h->owner->model->feature_count)
 		features[count++] = &none;
-	return 0;
+	return sums ? 0 : samples_take(h, host, segment, elements, features);
 }
 
 /* The floats that the owner handle's view of a replica has for each feature. */
@@ -292,8 +295,8 @@ static int apply_replica(struct hosts *h, const struct segment_head *head, struc
 	name_rates(h, head, lists->rates);
 	ret = count_owner_elements(h, head->replica, lists->elements);
 	ret = ret ? ret
-		  : find_gradients(h, hosts_home(h, head->replica), &segment, lists->features,
-				   lists->elements);
+		  : find_gradients(h, hosts_home(h, head->replica), &segment, g.sums,
+				   lists->features, lists->elements);
 	return ret ? ret : embeng_apply_gradients(h->owner, &g, -1);
 }
 

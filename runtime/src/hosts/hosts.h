@@ -103,6 +103,7 @@ struct list_counts {
  * @readers: [row features]: its inputs, where @copies has their offsets, weights and places
  * @counts: [row lists][hosts]: rows of each host, where @lists points to
  * @asked: [row lists]: what statistics count of the batch, and @counted: they have
+ * @occurrences: places of ids in lists that send gradients (samples.h); NULL: there are no such lists
  * @rows: the rows of the lists; @sums: their sums of gradients; @seen: whether a row has one yet
  */
 struct cargo {
@@ -118,6 +119,7 @@ struct cargo {
 	size_t *counts;
 	struct list_counts *asked;
 	struct hosts_memory copies, rows, sums, seen;
+	struct occurrences *occurrences;
 };
 
 /**
@@ -126,11 +128,12 @@ struct cargo {
  * @served: feature of the owner handle that gathers the rows of this host, or -1: it has none
  * @width: bytes of a row's place in messages
  * @trains: an optimizer changes the table
+ * @repeats: it takes each gradient by itself, so that its host is asked for a row as often as it occurs
  */
 struct row_list {
 	int table, served;
 	uint32_t width;
-	bool trains;
+	bool trains, repeats;
 };
 
 /**
@@ -169,19 +172,22 @@ struct hosts {
 	struct host_choice *choices; /* [tables]: why each has its exchange */
 	int *tables;		     /* [tables]: number in the owner handle, or -1 */
 	int *features;		     /* [features]: likewise; -1 also for those of row lists */
-	struct row_list *lists;	     /* [list_count]: those that train come first */
+	/* [list_count]: those that send sums come first, then those that send gradients, then those without */
+	struct row_list *lists;
 	size_t list_count;
 	int *readers; /* [reader_count]: features that read lists, in the order of lists */
-	size_t reader_count, trained_lists, trained_readers;
+	size_t reader_count, summed_lists, summed_readers, trained_lists, trained_readers;
 	size_t served;			    /* features of the owner handle that others ask for */
 	struct embeng_batch **batches;	    /* [replicas]: of the owner handle, the ids thread's */
 	bool **ids_only;		    /* [depth][replicas]: no activations are wanted */
+	uint64_t **firsts;		    /* [depth][replicas * lists]: rows that go back */
 	struct slot **slots[HOSTS_THREADS]; /* [local replicas]: each a thread's */
 	struct embeng_activations *views;   /* [replicas]: the answers thread's */
 	struct hosts_memory memory[HOSTS_THREADS]; /* each a thread's */
 	pthread_mutex_t list_lock;		   /* guards the two below; after e->lock */
 	struct list_stats *list_stats;		   /* [list_count], list_stats.h */
 	struct hosts_memory groups;
+	struct hosts_memory summing; /* the gradients thread's: sums of gradients that came */
 	struct embeng_bytes *send[HOSTS_THREADS + 1], *received[HOSTS_THREADS + 1]; /* [hosts] */
 	struct cargo *cargo;	/* [local replicas][slots] */
 	struct notice *notices; /* [local replicas] */

@@ -173,7 +173,7 @@ static void empty_input(struct input *in)
 }
 
 int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
-	       struct embeng_batch *b)
+	       struct embeng_batch *b, uint64_t *firsts)
 {
 	size_t count = 0;
 
@@ -185,7 +185,7 @@ int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 	}
 	for (size_t f = h->served; f < b->count; f++)
 		empty_input(&b->inputs[f]);
-	return lists_unpack(h, segment, host, b, count);
+	return lists_unpack(h, segment, host, b, count, firsts);
 }
 
 static bool has_owner_room(struct embeng *owner, void *arg)
@@ -220,7 +220,8 @@ static int serve_host_ids(struct hosts *h, uint64_t step, uint32_t host, struct 
 		    hosts_home(h, head->replica) != host)
 			return segment_bad(h, host, "ids");
 		h->ids_only[step % h->e->depth][head->replica] = head->flags & SEGMENT_IDS_ONLY;
-		ret = ids_unpack(h, &segment, host, h->batches[head->replica]);
+		ret = ids_unpack(h, &segment, host, h->batches[head->replica],
+				 h->firsts[step % h->e->depth] + head->replica * h->list_count);
 		ret = ret ? ret : embeng_enqueue(h->owner, h->batches[head->replica], -1);
 		++*served;
 	}

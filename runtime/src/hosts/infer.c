@@ -73,7 +73,7 @@ static int unpack_asked(struct hosts *h, uint32_t host)
 
 	if (!segment_next(&message, &segment))
 		return segment_bad(h, host, "ids");
-	return ids_unpack(h, &segment, host, h->asked);
+	return ids_unpack(h, &segment, host, h->asked, NULL);
 }
 
 static int answer_host(struct hosts *h, char *to)

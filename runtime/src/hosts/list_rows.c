@@ -12,7 +12,7 @@
 
 #include "host/port.h"
 #include "list_stats.h"
-#include "segment.h"
+#include "samples.h"
 
 static struct embeng_spread spread_of(const struct hosts *h, const struct cargo *cargo)
 {
@@ -140,16 +140,23 @@ static void add_given_sums(const struct hosts *h, const struct cargo *cargo)
 	port_fpu_end(&fpu);
 }
 
+/* Lists whose sums are sent; of the others' gradients the owners make them, but for a program's own sums. */
+static size_t summed_lists(const struct hosts *h, const struct slot *slot)
+{
+	return slot->sums ? h->trained_lists : h->summed_lists;
+}
+
 int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_gradients *g)
 {
 	struct cargo *cargo = slot->cargo;
 	struct embeng_spread batch = spread_of(h, cargo);
+	const size_t lists = summed_lists(h, slot);
 	int ret = 0;
 
 	if (!h->trained_lists)
 		return 0;
-	batch.table_count = h->trained_lists;
-	batch.feature_count = h->trained_readers;
+	batch.table_count = lists;
+	batch.feature_count = h->summed_readers;
 	for (size_t i = 0; !ret && i < h->trained_lists; i++)
 		ret = check_sum(h, slot, g, i);
 	for (size_t i = 0; !ret && i < h->trained_readers; i++) {
@@ -160,36 +167,46 @@ int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_
 			ret = gradients_check(h->e, slot, f, cargo->readers[i].gradients);
 	}
 	if (!ret)
-		ret = memory_need(&cargo->sums, 8 + 4 * floats_before(cargo, h->trained_lists));
-	for (size_t i = 0; i < h->trained_lists; i++)
+		ret = memory_need(&cargo->sums, 8 + 4 * floats_before(cargo, lists));
+	for (size_t i = 0; !ret && i < lists; i++)
 		cargo->lists[i].sums = (float *)(void *)cargo->sums.data + floats_before(cargo, i);
+	if (!ret && cargo->occurrences)
+		samples_count(h, cargo);
 	if (ret || !g->sums)
-		return ret ? ret : embeng_spread_sum(h->owner, &batch);
+		return ret || !lists ? ret : embeng_spread_sum(h->owner, &batch);
 	ret = memory_need(&cargo->seen, 8 + 4 * most_rows(h, cargo));
 	if (!ret)
 		add_given_sums(h, cargo);
 	return ret;
 }
 
-uint64_t list_sums_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host)
+uint64_t list_sums_bytes(const struct hosts *h, const struct slot *slot, uint32_t host)
 {
+	const struct cargo *cargo = slot->cargo;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < h->trained_lists; i++)
+	if (cargo->occurrences && !slot->sums)
+		bytes = samples_bytes(h, cargo, host);
+	for (size_t i = 0; i < summed_lists(h, slot); i++)
 		if (hosts_part(h, h->lists[i].table, host))
 			bytes += segment_pad(4 * cargo->lists[i].counts[host] *
 					     (uint64_t)cargo->lists[i].dim);
 	return bytes;
 }
 
-char *list_sums_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to)
+char *list_sums_put(const struct hosts *h, const struct slot *slot, uint32_t host, char *to)
 {
-	for (size_t i = 0; i < h->trained_lists; i++) {
+	struct cargo *cargo = slot->cargo;
+
+	for (size_t i = 0; i < summed_lists(h, slot); i++) {
 		const struct embeng_spread_table *list = &cargo->lists[i];
 
 		if (hosts_part(h, h->lists[i].table, host))
 			put_padded(&to, list->sums + floats_before_host(list, host),
 				   4 * list->counts[host] * (uint64_t)list->dim);
 	}
-	return to;
+	if (!cargo->occurrences || slot->sums)
+		return to;
+	cargo->at[host] = to; /* samples_put() goes on from here */
+	return to + samples_bytes(h, cargo, host);
 }

@@ -12,7 +12,7 @@
 
 #include "batch/input.h"
 #include "list_stats.h"
-#include "segment.h"
+#include "samples.h"
 
 static const struct table *table_of_list(const struct hosts *h, size_t list)
 {
@@ -48,7 +48,7 @@ int lists_new(const struct hosts *h, struct cargo *cargo)
 		cargo->readers[i].name = f->name;
 		cargo->readers[i].table = list;
 	}
-	return 0;
+	return occurrences_new(h, cargo);
 }
 
 void lists_free(struct cargo *cargo)
@@ -61,6 +61,7 @@ void lists_free(struct cargo *cargo)
 	free(cargo->rows.data);
 	free(cargo->sums.data);
 	free(cargo->seen.data);
+	occurrences_free(cargo);
 }
 
 /* Offsets, weights and places of the inputs, and the lists: bytes of all. Sets the rooms of the lists. */
@@ -162,7 +163,23 @@ int lists_make(struct hosts *h, const struct slot *slot, const struct embeng_bat
 	ret = ret ? ret : embeng_spread_unique(h->owner, &batch);
 	if (!ret)
 		list_stats_note(h, cargo);
+	if (slot->mode == EMBENG_TRAIN)
+		return ret ? ret : occurrences_make(h, cargo);
+	occurrences_clear(h, cargo);
 	return ret;
+}
+
+/* Rows that a host is asked for again, behind those that it is asked for once. */
+static uint64_t count_again(const struct hosts *h, const struct cargo *cargo, size_t list,
+			    uint32_t host)
+{
+	return h->lists[list].repeats ? cargo->occurrences->again[list * h->hosts + host] : 0;
+}
+
+/* Numbers of rows: those that go back, and for a table that takes each gradient by itself those asked for again. */
+static uint64_t bytes_of_counts(const struct row_list *list)
+{
+	return (list->repeats ? 2 : 1) * sizeof(uint64_t);
 }
 
 uint64_t lists_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host)
@@ -171,8 +188,9 @@ uint64_t lists_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t 
 
 	for (size_t i = 0; i < h->list_count; i++)
 		if (hosts_part(h, h->lists[i].table, host))
-			bytes += sizeof(uint64_t) +
-				 segment_pad(h->lists[i].width * cargo->lists[i].counts[host]);
+			bytes += bytes_of_counts(&h->lists[i]) +
+				 segment_pad(h->lists[i].width * (cargo->lists[i].counts[host] +
+								  count_again(h, cargo, i, host)));
 	return bytes;
 }
 
@@ -185,51 +203,75 @@ static const int64_t *list_of_host(const struct embeng_spread_table *list, uint3
 	return rows;
 }
 
+static const int64_t *again_of_host(const struct hosts *h, const struct cargo *cargo, size_t list,
+				    uint32_t host)
+{
+	const int64_t *rows = cargo->occurrences->repeated[list];
+
+	for (uint32_t i = 0; i < host; i++)
+		rows += count_again(h, cargo, list, i);
+	return rows;
+}
+
+/* Numbers of @width bytes. Return: behind them */
+static char *put_rows(uint32_t width, const int64_t *rows, uint64_t count, char *to)
+{
+	if (width == sizeof(*rows) && count)
+		memcpy(to, rows, count * sizeof(*rows));
+	for (uint64_t k = 0; width != sizeof(*rows) && k < count; k++)
+		((int32_t *)(void *)to)[k] = (int32_t)rows[k];
+	return to + width * count;
+}
+
 char *lists_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to)
 {
 	for (size_t i = 0; i < h->list_count; i++) {
 		const struct embeng_spread_table *list = &cargo->lists[i];
-		const uint64_t count = list->counts[host];
-		const int64_t *rows = list_of_host(list, host);
-		char *at;
+		const uint32_t width = h->lists[i].width;
+		const uint64_t counts[2] = {list->counts[host], count_again(h, cargo, i, host)};
+		const uint64_t bytes = width * (counts[0] + counts[1]);
 
 		if (!hosts_part(h, h->lists[i].table, host))
 			continue;
-		put_padded(&to, &count, sizeof(count));
-		if (h->lists[i].width == sizeof(*rows)) {
-			put_padded(&to, rows, count * sizeof(*rows));
-			continue;
-		}
-		at = to;
-		for (uint64_t k = 0; k < count; k++)
-			((int32_t *)(void *)at)[k] = (int32_t)rows[k];
-		to += segment_pad(4 * count);
-		memset(at + 4 * count, 0, segment_pad(4 * count) - 4 * count);
+		put_padded(&to, counts, bytes_of_counts(&h->lists[i]));
+		to = put_rows(width, list_of_host(list, host), counts[0], to);
+		if (counts[1])
+			to = put_rows(width, again_of_host(h, cargo, i, host), counts[1], to);
+		memset(to, 0, segment_pad(bytes) - bytes);
+		to += segment_pad(bytes) - bytes;
 	}
 	return to;
 }
 
 int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
-		 struct embeng_batch *b, size_t next)
+		 struct embeng_batch *b, size_t next, uint64_t *firsts)
 {
 	for (size_t i = 0; i < h->list_count; i++) {
 		struct input *in = &b->inputs[next];
 		const uint64_t *count;
+		uint64_t all = 0;
 
 		if (h->lists[i].served < 0)
 			continue;
-		count = read_next(segment, sizeof(*count));
+		count = read_next(segment, bytes_of_counts(&h->lists[i]));
+		if (count &&
+		    (*count > UINT32_MAX || (h->lists[i].repeats && count[1] > UINT32_MAX)))
+			count = NULL;
+		if (count)
+			all = *count + (h->lists[i].repeats ? count[1] : 0);
+		if (count && firsts)
+			firsts[i] = *count;
 		input_clear(in);
 		in->form = INPUT_DENSE;
 		in->gathers = true;
 		in->type = h->lists[i].width == 4 ? EMBENG_I32 : EMBENG_I64;
 		in->rank = 1;
-		if (count && *count <= UINT64_MAX / 16)
-			in->ids = read_next(segment, h->lists[i].width * *count);
+		if (count)
+			in->ids = read_next(segment, h->lists[i].width * all);
 		if (!in->ids)
 			return segment_bad(h, host, "rows");
-		in->samples = in->id_count = *count;
-		in->shape[0] = (int64_t)*count;
+		in->samples = in->id_count = all;
+		in->shape[0] = (int64_t)all;
 		next++;
 	}
 	return 0;

@@ -133,15 +133,17 @@ static int check_wishes(const struct hosts *h, uint32_t host, const struct greet
 		host, embeng_group_host(h->group, host), embeng_group_host(h->group, 0));
 }
 
-/* Adds the tables that are spread and looked up, those that @trains or the others. */
-static void list_spread_tables(struct hosts *h, bool trains)
+/* Adds the tables that are spread and looked up, those that @trains or the others, and send @gradients. */
+static void list_spread_tables(struct hosts *h, bool trains, bool gradients)
 {
 	const struct embeng_model *m = h->e->model;
 
 	for (size_t t = 0; t < m->table_count; t++) {
 		const size_t before = h->reader_count;
 
-		if (h->place.parts[h->place.first[t]].kind != PLACE_ROWS ||
+		const struct place_part *part = &h->place.parts[h->place.first[t]];
+
+		if (part->kind != PLACE_ROWS || part->gradients != gradients ||
 		    table_has_optimizer(&m->tables[t]) != trains)
 			continue;
 		for (size_t f = 0; f < m->feature_count; f++)
@@ -153,6 +155,9 @@ static void list_spread_tables(struct hosts *h, bool trains)
 				.served = -1,
 				.width = place_row_width((uint64_t)m->tables[t].rows, h->hosts),
 				.trains = trains,
+				.repeats = gradients &&
+					   m->tables[t].optimizer.use_gradient_accumulation !=
+						   EMBENG_ON,
 			};
 	}
 }
@@ -167,10 +172,13 @@ static int make_row_lists(struct hosts *h)
 	h->readers = calloc(m->feature_count + 1, sizeof(*h->readers));
 	if (!h->tables || !h->features || !h->lists || !h->readers)
 		return fail(-ENOMEM, "there is no memory for the model");
-	list_spread_tables(h, true);
+	list_spread_tables(h, true, false);
+	h->summed_lists = h->list_count;
+	h->summed_readers = h->reader_count;
+	list_spread_tables(h, true, true);
 	h->trained_lists = h->list_count;
 	h->trained_readers = h->reader_count;
-	list_spread_tables(h, false);
+	list_spread_tables(h, false, false);
 	if (list_stats_new(h))
 		return fail(-ENOMEM, "there is no memory for the model");
 	if (h->reader_count <= EMBENG_EXCHANGE_FEATURES_MAX)

@@ -81,6 +81,31 @@ const char *place_refuse_sums(const struct embeng_model *model, size_t table)
 	return NULL;
 }
 
+const char *place_refuse_gradients(const struct embeng_model *model, size_t table)
+{
+	const struct table *t = &model->tables[table];
+
+	if (!table_has_optimizer(t))
+		return "no optimizer changes the table, so no gradients are sent";
+	if (t->combiner == EMBENG_MAX)
+		return "the combiner max gives each column's gradient to one row, which only the "
+		       "asking host knows";
+	if (t->optimizer.scale_by_frequency)
+		return "scale_by_frequency needs the number of a row's gradients in all replicas, "
+		       "and the owner makes a sum for each of them";
+	if (model->engine.non_finite == EMBENG_NON_FINITE_DROP)
+		return "the policy for gradients that are not finite looks at each gradient, and "
+		       "the owner makes sums of them";
+	return NULL;
+}
+
+bool place_can_spread(const struct embeng_model *model, size_t table,
+		      enum embeng_exchange_kind kind)
+{
+	return (kind == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(model, table)) ||
+	       (kind == EMBENG_EXCHANGE_ROWS_GRADIENTS && !place_refuse_gradients(model, table));
+}
+
 static enum embeng_exchange_kind wish_of(const struct placer *p, size_t table)
 {
 	return p->wish.each ? p->wish.each[table] : p->wish.exchange;
@@ -99,8 +124,8 @@ static bool must_spread(const struct placer *p, size_t table)
 
 static bool may_spread(const struct placer *p, size_t table)
 {
-	return (wish_of(p, table) == EMBENG_EXCHANGE_ROWS || must_spread(p, table)) &&
-	       !place_refuse_sums(p->model, table);
+	return place_can_spread(p->model, table, wish_of(p, table)) ||
+	       (must_spread(p, table) && !place_refuse_sums(p->model, table));
 }
 
 static bool is_cut(const struct placer *p, size_t table)
@@ -243,7 +268,8 @@ static int deal_rows(struct placer *p, size_t table, uint32_t parts, uint32_t ho
 			.part = {.kind = PLACE_ROWS,
 				 .host = i,
 				 .table = (int)table,
-				 .columns = (uint32_t)t->dim},
+				 .columns = (uint32_t)t->dim,
+				 .gradients = wish_of(p, table) == EMBENG_EXCHANGE_ROWS_GRADIENTS},
 			.at = p->item_count++,
 		};
 		ret = embeng_shard_rows(&shard, t->rows, &item->part.rows);
@@ -383,15 +409,19 @@ static int check_wish(const struct placer *p)
 {
 	const struct embeng_model *m = p->model;
 
-	if (p->wish.each || p->wish.exchange != EMBENG_EXCHANGE_ROWS || !m->table_count)
+	const bool sums = p->wish.exchange == EMBENG_EXCHANGE_ROWS;
+
+	if (p->wish.each || !m->table_count ||
+	    (!sums && p->wish.exchange != EMBENG_EXCHANGE_ROWS_GRADIENTS))
 		return 0;
 	for (size_t t = 0; t < m->table_count; t++)
-		if (!place_refuse_sums(m, t))
+		if (place_can_spread(m, t, p->wish.exchange))
 			return 0;
 	return fail(-EINVAL,
-		    "no table of the model can be spread by rows (exchange=rows); table %s: not "
+		    "no table of the model can be spread by rows (exchange=%s); table %s: not "
 		    "allowed: %s",
-		    m->tables[0].name, place_refuse_sums(m, 0));
+		    sums ? "rows" : "rows+grads", m->tables[0].name,
+		    sums ? place_refuse_sums(m, 0) : place_refuse_gradients(m, 0));
 }
 
 int place_model(const struct embeng_model *model, uint32_t hosts, const struct place_wish *wish,

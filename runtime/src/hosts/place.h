@@ -17,7 +17,7 @@
 enum place_kind {
 	PLACE_TABLE,  /* one host has the whole table */
 	PLACE_COLUMN, /* some hosts have some columns each */
-	PLACE_ROWS,   /* every host has some rows: they come, and sums of gradients go */
+	PLACE_ROWS,   /* every host has some rows: they come, and gradients or their sums go */
 };
 
 /**
@@ -28,6 +28,7 @@ enum place_kind {
  * @first_column: first column that it has
  * @columns: how many; all of the table's unless it is cut by columns
  * @rows: its rows; all of the table's unless it is spread by rows
+ * @gradients: it is spread by rows, and gradients of samples go in place of sums
  */
 struct place_part {
 	enum place_kind kind;
@@ -35,11 +36,13 @@ struct place_part {
 	int table;
 	uint32_t first_column, columns;
 	struct embeng_shard_rows rows;
+	bool gradients;
 };
 
 /**
  * struct place_wish - the exchange that tables are to have
- * @exchange: TABLE: all are whole; COLUMN: those are cut that can be; ROWS: those are spread that can be;
+ * @exchange: TABLE: all are whole; COLUMN: those are cut that can be; ROWS and ROWS_GRADIENTS: those are
+ *	spread that can be;
  *	0: a table that is larger than a fair share is cut by columns if it can be, or else its rows are
  *	spread if they can be, and it takes all calls then
  * @sharding: distribution of rows; MOD if no exchange is asked for
@@ -89,7 +92,7 @@ int place_model(const struct embeng_model *model, uint32_t hosts, const struct p
 
 /*
  * placement_spread() - spread the rows of some tables of a placement; the others stay where they are
- * @each: [tables]: EMBENG_EXCHANGE_ROWS: spread, if sums are exact; else as it is
+ * @each: [tables]: ROWS or ROWS_GRADIENTS: spread, if that is exact; else as it is
  *
  * Return: 0, -ENOMEM.
  */
@@ -116,5 +119,10 @@ uint32_t place_row_width(uint64_t rows, uint32_t hosts);
  * they are.
  */
 const char *place_refuse_sums(const struct embeng_model *model, size_t table);
+/* The same if the gradients of samples are sent. */
+const char *place_refuse_gradients(const struct embeng_model *model, size_t table);
+/* Whether rows of the table are spread if @kind is wished for. */
+bool place_can_spread(const struct embeng_model *model, size_t table,
+		      enum embeng_exchange_kind kind);
 
 #endif

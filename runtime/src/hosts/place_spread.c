@@ -18,7 +18,7 @@ static size_t count_row_parts(const struct table *t, uint32_t hosts)
 }
 
 /* Return: 0, or why a host has no such rows; see embeng_shard_rows(). */
-static int add_shards_of(const struct table *t, struct placement *p, int table)
+static int add_shards_of(const struct table *t, struct placement *p, int table, bool gradients)
 {
 	const size_t count = count_row_parts(t, p->hosts);
 	int ret = 0;
@@ -28,17 +28,14 @@ static int add_shards_of(const struct table *t, struct placement *p, int table)
 							      .hosts = p->hosts, .host = i);
 		struct place_part *part = &p->parts[p->part_count++];
 
-		*part = (struct place_part){
-			.kind = PLACE_ROWS, .host = i, .table = table, .columns = (uint32_t)t->dim};
+		*part = (struct place_part){.kind = PLACE_ROWS,
+					    .host = i,
+					    .table = table,
+					    .columns = (uint32_t)t->dim,
+					    .gradients = gradients};
 		ret = embeng_shard_rows(&shard, t->rows, &part->rows);
 	}
 	return ret;
-}
-
-static bool is_chosen(const struct embeng_model *model, const enum embeng_exchange_kind *each,
-		      size_t table)
-{
-	return each[table] == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(model, table);
 }
 
 static int fill_spread(const struct placement *from, const struct embeng_model *model,
@@ -50,8 +47,9 @@ static int fill_spread(const struct placement *from, const struct embeng_model *
 		const size_t first = from->first[t], count = from->first[t + 1] - first;
 
 		to->first[t] = to->part_count;
-		if (is_chosen(model, each, t)) {
-			ret = add_shards_of(&model->tables[t], to, (int)t);
+		if (place_can_spread(model, t, each[t])) {
+			ret = add_shards_of(&model->tables[t], to, (int)t,
+					    each[t] == EMBENG_EXCHANGE_ROWS_GRADIENTS);
 		} else {
 			memcpy(&to->parts[to->part_count], &from->parts[first],
 			       count * sizeof(*to->parts));
@@ -72,7 +70,7 @@ int placement_spread(struct placement *placement, const struct embeng_model *mod
 	int ret;
 
 	for (size_t t = 0; t < model->table_count; t++)
-		most += is_chosen(model, each, t)
+		most += place_can_spread(model, t, each[t])
 				? count_row_parts(&model->tables[t], placement->hosts)
 				: 0;
 	spread.parts = calloc(most + 1, sizeof(*spread.parts));

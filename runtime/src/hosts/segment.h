@@ -101,9 +101,12 @@ int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_b
 int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch *b);
 /* Enqueues what came from all hosts with the owner handle. */
 int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received);
-/* Makes an input of the owner handle's batch @b of a segment. Return: 0, -EBADMSG. */
+/*
+ * Makes inputs of the owner handle's batch @b of a segment. @firsts: NULL, or out: [lists]: rows that go back.
+ * Return: 0, -EBADMSG.
+ */
 int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
-	       struct embeng_batch *b);
+	       struct embeng_batch *b, uint64_t *firsts);
 
 /*
  * lists.c: the lists of rows that a batch reads, for tables that are spread by rows. Lists are made before
@@ -114,7 +117,7 @@ uint64_t lists_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t 
 char *lists_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to);
 /* The owner's side: inputs of @b, from its feature @next on. Return: 0, -EBADMSG. */
 int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
-		 struct embeng_batch *b, size_t next);
+		 struct embeng_batch *b, size_t next, uint64_t *firsts);
 int lists_new(const struct hosts *h, struct cargo *cargo);
 void lists_free(struct cargo *cargo);
 
@@ -123,10 +126,13 @@ int list_rows_take(const struct hosts *h, struct cargo *cargo, uint32_t host,
 		   struct reading *segment);
 /* Makes activations of a slot, whose features stand at @at, once all rows have come. */
 int list_rows_pool(struct hosts *h, const struct slot *slot);
-/* Makes the sums of @g, which stand in a parcel behind the gradients of features. */
+/*
+ * Makes the sums of @g, which stand in a parcel behind the gradients of features; gradients of samples follow
+ * (samples.h), but for a program's own sums.
+ */
 int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_gradients *g);
-uint64_t list_sums_bytes(const struct hosts *h, const struct cargo *cargo, uint32_t host);
-char *list_sums_put(const struct hosts *h, const struct cargo *cargo, uint32_t host, char *to);
+uint64_t list_sums_bytes(const struct hosts *h, const struct slot *slot, uint32_t host);
+char *list_sums_put(const struct hosts *h, const struct slot *slot, uint32_t host, char *to);
 
 /* answers.c: dequeues from the owner handle, for each host; copies what came to slots of this host. */
 int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,

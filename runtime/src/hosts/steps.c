@@ -104,7 +104,8 @@ static int make_batches(struct hosts *h)
 	h->batches = calloc(replicas, sizeof(*h->batches));
 	h->views = calloc(replicas, sizeof(*h->views));
 	h->ids_only = calloc(h->e->depth, sizeof(*h->ids_only));
-	if (!h->batches || !h->views || !h->ids_only)
+	h->firsts = calloc(h->e->depth, sizeof(*h->firsts));
+	if (!h->batches || !h->views || !h->ids_only || !h->firsts)
 		return -ENOMEM;
 	h->asked = embeng_batch_new(h->owner, EMBENG_INFERENCE, 0);
 	h->outputs = calloc(h->owner->model->feature_count + 1, sizeof(*h->outputs));
@@ -112,7 +113,8 @@ static int make_batches(struct hosts *h)
 		return -ENOMEM;
 	for (uint32_t d = 0; d < h->e->depth; d++) {
 		h->ids_only[d] = calloc(replicas, sizeof(*h->ids_only[d]));
-		if (!h->ids_only[d])
+		h->firsts[d] = calloc((size_t)replicas * h->list_count + 1, sizeof(*h->firsts[d]));
+		if (!h->ids_only[d] || !h->firsts[d])
 			return -ENOMEM;
 	}
 	for (uint32_t r = 0; r < replicas; r++) {
@@ -241,6 +243,8 @@ void steps_free(struct hosts *h)
 		embeng_batch_free(h->batches[r]);
 	for (uint32_t d = 0; h->ids_only && d < h->e->depth; d++)
 		free(h->ids_only[d]);
+	for (uint32_t d = 0; h->firsts && d < h->e->depth; d++)
+		free(h->firsts[d]);
 	for (uint32_t i = 0; i < HOSTS_THREADS; i++) {
 		free(h->memory[i].data);
 		free(h->slots[i]);
@@ -251,6 +255,8 @@ void steps_free(struct hosts *h)
 	free(h->batches);
 	free(h->views);
 	free(h->ids_only);
+	free(h->firsts);
+	free(h->summing.data);
 	free(h->notices);
 }
 

@@ -14,11 +14,12 @@
 #include "hosts_cost.h"
 
 #define F32_BYTES sizeof(float)
-#define INPUT_BYTES 32u /* a feature begins with its form and numbers */
-#define GIVEN_BYTES 8u	/* a feature's gradients begin with whether there are any */
-#define OFFSET_BYTES 8u /* where the ids of a sample begin */
-#define SAMPLE_BYTES 4u /* number of a sample beside a row's place */
-#define SCALE_BYTES 4u	/* combiner's scale of a bag beside its gradient */
+#define INPUT_BYTES 32u	  /* a feature begins with its form and numbers */
+#define GIVEN_BYTES 8u	  /* a feature's gradients begin with whether there are any */
+#define OFFSET_BYTES 8u	  /* where the ids of a sample begin */
+#define SAMPLES_BYTES 24u /* gradients of a feature's samples begin with their form and numbers */
+#define PLACE_BYTES 4u	  /* place of an id's row among those that its owner was asked for */
+#define COUNT_BYTES 4u	  /* number of a bag's ids beside its gradient */
 
 int hosts_refuse_bytes(const struct host_costs *c, size_t table)
 {
@@ -63,8 +64,6 @@ int hosts_table_batch(const struct host_costs *c, size_t table, struct table_bat
 		over |= add_product(&batch->ids, in->ids, 1);
 		over |= add_feature(&batch->id_bytes, in, width);
 		over |= add_product(&batch->positions, in->samples, in->length ? in->length : 1);
-		if (in->weighted)
-			over |= add_product(&batch->weights, in->ids, 1);
 	}
 	return over ? hosts_refuse_bytes(c, table) : 0;
 }
@@ -72,18 +71,6 @@ int hosts_table_batch(const struct host_costs *c, size_t table, struct table_bat
 static bool table_updates(const struct host_costs *c, size_t table)
 {
 	return table_has_optimizer(&c->model->tables[table]);
-}
-
-/* -- which exchanges are exact ------------------------------------------- */
-
-static const char *refuse_gradients(const struct table *t)
-{
-	if (!table_has_optimizer(t))
-		return "no optimizer changes the table, so no gradients are sent";
-	if (t->combiner == EMBENG_MAX)
-		return "the combiner max gives each column's gradient to one row, which only the "
-		       "asking host knows";
-	return NULL;
 }
 
 /* -- bytes by owner ------------------------------------------------------ */
@@ -141,42 +128,56 @@ static bool fill_rows(const struct host_costs *c, size_t table, struct owner_byt
 	return over;
 }
 
-/* Bags that have an id of the owner, expected, of all features of the table. */
-static uint64_t expect_bags(const struct host_costs *c, size_t table, double share)
+/* Bags of a feature that have an id of the owner, expected. */
+static uint64_t expect_bags(const struct plan_input *in, double share)
 {
-	double bags = 0.0;
+	const double samples = (double)in->samples;
 
-	for (size_t f = 0; f < c->model->feature_count; f++) {
-		const struct plan_input *in = &c->inputs[f];
-		const double samples = (double)in->samples;
+	if (!in->samples)
+		return 0;
+	if (in->length) /* each position is a bag of one id */
+		return (uint64_t)llround((double)in->ids * share);
+	return (uint64_t)llround(samples * (1.0 - pow(1.0 - share, (double)in->ids / samples)));
+}
 
-		if ((size_t)c->model->features[f].table != table || !in->samples)
-			continue;
-		if (in->length) /* each position is a bag of one id */
-			bags += (double)in->ids * share;
-		else
-			bags += samples * (1.0 - pow(1.0 - share, (double)in->ids / samples));
-	}
-	return (uint64_t)llround(bags);
+/* Places of ids, and the gradient of each bag; a bag of several ids has their number and coefficients. */
+static bool add_sample_gradients(const struct host_costs *c, const struct table *t, size_t feature,
+				 double share, uint64_t *sum)
+{
+	const struct plan_input *in = &c->inputs[feature];
+	const uint64_t bags = expect_bags(in, share);
+	const uint64_t ids = (uint64_t)llround((double)in->ids * share);
+	bool over = add_product(sum, 1, SAMPLES_BYTES) || add_product(sum, ids, PLACE_BYTES);
+
+	over |= add_product(sum, bags, F32_BYTES * (uint64_t)t->dim);
+	if (in->length || in->ids == in->samples)
+		return over;
+	over |= add_product(sum, bags, COUNT_BYTES);
+	if (in->weighted)
+		over |= add_product(sum, ids, F32_BYTES);
+	else if (t->combiner != EMBENG_SUM)
+		over |= add_product(sum, bags, F32_BYTES);
+	return over;
 }
 
 static bool fill_row_gradients(const struct host_costs *c, size_t table,
 			       const struct table_batch *batch, struct owner_bytes *own)
 {
-	const uint64_t row = F32_BYTES * (uint64_t)c->model->tables[table].dim;
-	const uint64_t each = place_bytes(c, table) + SAMPLE_BYTES;
+	const struct table *t = &c->model->tables[table];
+	const bool repeats = t->optimizer.use_gradient_accumulation == EMBENG_OFF;
 	bool over = false;
 
 	for (uint32_t o = 0; o < c->options.hosts; o++) {
 		const double share = batch->ids ? (double)c->owned[o] / (double)batch->ids : 0.0;
-		const double weights = share * (double)batch->weights;
 
-		over |= add_product(&own[o].phase[PHASE_IDS], c->owned[o], each);
-		over |= add_product(&own[o].phase[PHASE_IDS], (uint64_t)llround(weights),
-				    F32_BYTES);
-		over |= add_product(&own[o].phase[PHASE_FORWARD], c->unique[o], row);
-		over |= add_product(&own[o].phase[PHASE_BACKWARD], expect_bags(c, table, share),
-				    row + SCALE_BYTES);
+		over |= add_product(&own[o].phase[PHASE_IDS], repeats ? c->owned[o] : c->unique[o],
+				    place_bytes(c, table));
+		over |= add_product(&own[o].phase[PHASE_FORWARD], c->unique[o],
+				    F32_BYTES * (uint64_t)t->dim);
+		for (size_t f = 0; f < c->model->feature_count; f++)
+			if ((size_t)c->model->features[f].table == table)
+				over |= add_sample_gradients(c, t, f, share,
+							     &own[o].phase[PHASE_BACKWARD]);
 	}
 	return over;
 }
@@ -334,7 +335,6 @@ static unsigned int choose_exchange(const struct embeng_exchange_cost *costs,
 int hosts_cost_table(struct host_costs *c, size_t table, const struct table_batch *batch,
 		     struct embeng_hosts_table *out)
 {
-	const struct table *t = &c->model->tables[table];
 	const size_t parts = c->placement.first[table + 1] - c->placement.first[table];
 	int ret = spread_table(c, table, batch, out);
 
@@ -347,7 +347,7 @@ int hosts_cost_table(struct host_costs *c, size_t table, const struct table_batc
 	out->costs[1].kind = EMBENG_EXCHANGE_ROWS;
 	out->costs[1].why_not = place_refuse_sums(c->model, table);
 	out->costs[2].kind = EMBENG_EXCHANGE_ROWS_GRADIENTS;
-	out->costs[2].why_not = refuse_gradients(t);
+	out->costs[2].why_not = place_refuse_gradients(c->model, table);
 	place_is_elementwise(c->model, (int)table, &out->whole_because);
 	out->too_large = c->placement.parts[c->placement.first[table]].kind == PLACE_ROWS;
 	for (unsigned int i = 0; !ret && i < EMBENG_EXCHANGE_CHOICES; i++)

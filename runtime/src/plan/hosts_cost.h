@@ -22,10 +22,10 @@ struct owner_bytes {
 /*
  * struct table_batch - one replica's batches of a table, all features together
  * @id_bytes: ids, offsets and weights as they are sent to the owner of a whole table
- * @weights: weights among the ids, and @positions: pooled vectors and positions of sequences
+ * @positions: pooled vectors and positions of sequences
  */
 struct table_batch {
-	uint64_t ids, id_bytes, weights, positions;
+	uint64_t ids, id_bytes, positions;
 };
 
 /*

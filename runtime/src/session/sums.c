@@ -40,6 +40,7 @@ int sums_check_table(const struct slot *slot, const struct table *t)
 	return 0;
 }
 
+/* A handle over hosts knows which sums it makes. */
 static int check_sums_feature(const struct embeng *e, const struct slot *slot, size_t f)
 {
 	const struct feature *feature = &e->model->features[f];
@@ -49,7 +50,9 @@ static int check_sums_feature(const struct embeng *e, const struct slot *slot, s
 	       sizeof(given));
 	if (given.form != EMBENG_FORM_DENSE && given.form != EMBENG_FORM_ROWS)
 		return sums_refuse_bags(slot, feature->name);
-	return sums_check_table(slot, &e->model->tables[feature->table]);
+	return e->takes_sums && e->takes_sums[f]
+		       ? 0
+		       : sums_check_table(slot, &e->model->tables[feature->table]);
 }
 
 int sums_take(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g)

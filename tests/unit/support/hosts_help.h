@@ -15,6 +15,7 @@
 
 #define RUN_DEVICE "soft:cores=1"
 #define RUN_ROWS RUN_DEVICE ",exchange=rows"
+#define RUN_GRADS RUN_DEVICE ",exchange=rows+grads"
 #define RUN_HOSTS_MOST 8
 #define RUN_REPLICAS_MOST 8
 #define RUN_STEPS_MOST 8
@@ -29,7 +30,8 @@
  * @device: NULL: RUN_DEVICE; what follows the name there chooses an exchange
  * @policy: for ids outside their table; there are some unless they are errors
  * @buckets: levels of the table of sequences, if it is quantized
- * @mixed: each second table takes every gradient by itself, so that its rows cannot be spread
+ * @mixed: each second table takes every gradient by itself, so that no sums of them can be sent
+ * @alone: all tables do
  * @limits: the model tells how large batches are, so that exchanges are chosen by bytes
  * @tiny: rows begin at -0 and gradients are denormal, so that zeros have signs
  * @ahead: steps that are enqueued before the gradients of the first are handed in
@@ -42,7 +44,7 @@ struct run {
 	const char *device;
 	enum embeng_policy policy;
 	int64_t buckets;
-	int tiny, mixed, limits;
+	int tiny, mixed, alone, limits;
 	struct embeng_optimizer optimizer;
 	enum embeng_combiner_name combiner;
 	int weights, pipelining, reversed;
@@ -96,7 +98,7 @@ static inline struct embeng_model *run_model(const struct run *run)
 	for (int t = 0; t < RUN_TABLES; t++) {
 		struct embeng_optimizer optimizer = run->optimizer;
 
-		if (run->mixed && t % 2 == 0)
+		if (run->alone || (run->mixed && t % 2 == 0))
 			optimizer.use_gradient_accumulation = EMBENG_OFF;
 		snprintf(name, sizeof(name), "t%d", t);
 		ck_assert_int_eq(

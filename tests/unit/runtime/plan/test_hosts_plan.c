@@ -190,8 +190,11 @@ START_TEST(by_hand)
 	ck_assert_uint_eq(c[1].ids, rows * 4); /* half of each replica's rows are the other's */
 	ck_assert_uint_eq(c[1].forward, rows * 32);
 	ck_assert_uint_eq(c[1].backward, rows * 32);
-	ck_assert_uint_eq(c[2].ids, 50 * (4 + 4 + 4));
-	ck_assert_uint_eq(c[2].backward, 2 * (uint64_t)llround(10 * (1 - pow(0.5, 5))) * 36);
+	ck_assert_uint_eq(c[2].ids, rows * 4);
+	ck_assert_uint_eq(c[2].forward, rows * 32);
+	/* half of the ids with a weight each, and the bags that have some with a number and a gradient */
+	ck_assert_uint_eq(c[2].backward,
+			  2 * (24 + 25 * 8 + (uint64_t)llround(10 * (1 - pow(0.5, 5))) * 36));
 	ck_assert_uint_eq(plan->tables[0].chosen, 0);
 	ck_assert_uint_eq(plan->each[1].sent, ids + pooled + 8 + 3 * (HEADER + SEGMENT));
 	ck_assert_uint_eq(plan->each[0].sent, pooled + 3 * (HEADER + SEGMENT));
@@ -301,8 +304,8 @@ START_TEST(what_is_not_exact)
 	} cases[] = {
 		{embeng_adagrad(0.1f), EMBENG_NON_FINITE_ERROR, NULL, NULL},
 		{alone, EMBENG_NON_FINITE_ERROR, "each gradient by itself", NULL},
-		{frequent, EMBENG_NON_FINITE_ERROR, "scale_by_frequency", NULL},
-		{embeng_adagrad(0.1f), EMBENG_NON_FINITE_DROP, "not finite", NULL},
+		{frequent, EMBENG_NON_FINITE_ERROR, "scale_by_frequency", "scale_by_frequency"},
+		{embeng_adagrad(0.1f), EMBENG_NON_FINITE_DROP, "not finite", "not finite"},
 		{{0}, EMBENG_NON_FINITE_ERROR, NULL, "no gradients"},
 	};
 
