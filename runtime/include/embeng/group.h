@@ -256,7 +256,8 @@ struct embeng_model;
 /**
  * embeng_open_group() - open a model whose tables are spread over the hosts of a group
  * @device: this host's device, as for embeng_open(), without the prefix of a group. Its options may have
- *	exchange=table, columns or rows, for all tables that allow it, and for rows sharding=mod or div
+ *	exchange=table, columns, rows or rows+grads, for all tables that allow it, exchange:items=rows for the
+ *	table items, and for rows sharding=mod or div
  * @model: the whole model, the same on all hosts. Copied
  * @group: joined by all hosts. It stays the program's, which makes no exchange of its own in it before the
  *	handle is closed, and closes it afterwards
