@@ -165,7 +165,7 @@ class Group(_core.Group):
         Returns
         -------
         list of bytes
-            What came, by rank; that of this host is what it gave to itself.
+            The bytes of each host for this one, by rank, with those that it gave to itself.
 
         Raises
         ------

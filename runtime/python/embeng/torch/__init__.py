@@ -11,6 +11,8 @@ or :func:`convert` does it to a model and an optimizer that there are.
 from . import optim
 from ._clip import clip_grad_norm_
 from ._distributed import distribute
+from ._group import feeding, replica
+from ._hosted import HostedParameter, gather_state_dict, local_state_dict
 from ._table import TableParameter
 from .collections import EmbeddingBagCollection, EmbeddingCollection
 from .configs import DataType, EmbeddingBagConfig, EmbeddingConfig, PoolingType
@@ -25,6 +27,7 @@ from .optim import is_table
 
 __all__ = ["DataType", "Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig",
            "EmbeddingCollection", "EmbeddingConfig", "FusedEmbeddingBagCollection",
-           "FusedEmbeddingCollection", "JaggedTensor", "KeyedJaggedTensor", "KeyedTensor",
+           "FusedEmbeddingCollection", "HostedParameter", "JaggedTensor", "KeyedJaggedTensor", "KeyedTensor",
            "PoolingType", "TableParameter", "clip_grad_norm_", "convert", "distribute",
-           "fuse_embedding_optimizer", "is_table", "optim"]
+           "feeding", "fuse_embedding_optimizer", "gather_state_dict", "is_table",
+           "local_state_dict", "optim", "replica"]

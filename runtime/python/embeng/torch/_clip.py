@@ -13,13 +13,13 @@ from ._table import TableParameter
 
 def _measure(group: Group) -> float:
     """Compute the norm of all row gradients that wait in a group, by the engine."""
-    entries = group.gather()
+    entries = sorted(group.gather(), key=lambda entry: entry.replica)
     if group.exchange is not None:
         entries = group.exchange_now(entries)
-    if not entries:
+    if not entries and group.hosts == 1:
         return 0.0
-    norm, _ = group.engine.gradient_norm(*join_entries(entries))
-    return float(norm) * abs(group.multiplier)
+    norm, _ = group.engine.gradient_norm(*(join_entries(entries) if entries else ({}, {})))
+    return float(norm) * abs(group.multiplier) * group.share
 
 
 def _split(parameters: list[Tensor], norm_type: float) -> tuple[list[Group], list[Tensor]]:
@@ -68,6 +68,12 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     -------
     Tensor
         The norm before.
+
+    Notes
+    -----
+    Where tables lie on the hosts of a group, all hosts make the call, with order 2 and all tables of a
+    module, and get the norm of the gradients of all replicas. Those of other parameters must be the
+    same on all hosts by then, as DistributedDataParallel makes them.
     """
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     norm_type = float(norm_type)

@@ -113,19 +113,32 @@ def distribute(model: nn.Module, process_group: Any = None) -> nn.Module:
     Notes
     -----
     Each ``step()`` is then a collective call: every process makes it, also one without gradients.
-    Gradients are divided by the number of processes, as DDP does.
+    Gradients are divided by the number of processes, as DDP does. Tables whose engine has several
+    replicas, as those over a group of hosts, have the sum of theirs divided by their number; they need
+    no ``torch.distributed``.
     """
-    if not dist.is_available() or not dist.is_initialized():
-        raise StepOrderError("torch.distributed is not initialized; call init_process_group() "
-                             "first")
+    groups = groups_of(model.parameters())
+    for group in groups:
+        if group.all_replicas > 1:
+            group.share = 1 / group.all_replicas
+    alone = [group for group in groups if group.all_replicas == 1]
     names = [name for name, p in model.named_parameters() if isinstance(p, TableParameter)]
     known = list(getattr(model, "_ddp_params_and_buffers_to_ignore", ()))
     model._ddp_params_and_buffers_to_ignore = list(  # type: ignore[assignment]
         dict.fromkeys([*known, *names]))
+    if alone or not groups:
+        _exchange_alone(model, alone, process_group)
+    return model
+
+
+def _exchange_alone(model: nn.Module, groups: list[Group], process_group: Any) -> None:
+    """Let tables that each process has whole begin alike, and exchange gradients."""
+    if not dist.is_available() or not dist.is_initialized():
+        raise StepOrderError("torch.distributed is not initialized; call init_process_group() "
+                             "first")
     first = dist.get_global_rank(process_group, 0) if process_group is not None else 0
     for parameter in model.parameters():
-        if isinstance(parameter, TableParameter):
+        if isinstance(parameter, TableParameter) and parameter.group in groups:
             dist.broadcast(parameter.detach(), first, group=process_group)
-    for group in groups_of(model.parameters()):
+    for group in groups:
         group.exchange = Exchange(process_group)
-    return model

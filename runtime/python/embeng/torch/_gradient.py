@@ -71,7 +71,8 @@ def settle_multiplier(group: Group) -> None:
     if factor == 1:
         return
     group.queue[:] = [
-        Entry(entry.inputs, {name: g * factor for name, g in entry.gradients.items()}, entry.held)
+        Entry(entry.inputs, {name: g * factor for name, g in entry.gradients.items()}, entry.held,
+              replica=entry.replica)
         for entry in group.queue]
     for parameter in group.parameters():
         stored = parameter.stored()
@@ -91,7 +92,8 @@ def take_sparse(group: Group, table: str) -> Tensor | None:
             values.append(found[1])
         others = {name: bags for name, bags in entry.inputs.items() if name not in mine}
         if others:
-            left.append(Entry(others, {name: entry.gradients[name] for name in others}, entry.held))
+            left.append(Entry(others, {name: entry.gradients[name] for name in others}, entry.held,
+                              replica=entry.replica))
     if not ids:
         return None
     group.queue[:] = left
@@ -133,7 +135,8 @@ def drop(group: Group, table: str) -> None:
         kept = [name for name in entry.inputs if group.table_of[name] != table]
         if kept:
             left.append(Entry({name: entry.inputs[name] for name in kept},
-                              {name: entry.gradients[name] for name in kept}, entry.held))
+                              {name: entry.gradients[name] for name in kept}, entry.held,
+                              replica=entry.replica))
     group.queue[:] = left
     if not left:
         group.multiplier = 1.0

@@ -24,7 +24,8 @@ threads.
 """
 import random
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -34,7 +35,8 @@ from torch import Tensor
 
 from .. import initializers
 from .._engine import Engine, Feature, Table
-from .._errors import InvalidError, NotSupportedError, StepOrderError
+from .._group import Group as Hosts
+from .._errors import InvalidError, NotSupportedError, OutOfRangeError, StepOrderError
 from .._inputs import Ragged
 from ..optimizers import Optimizer
 
@@ -98,6 +100,7 @@ class Entry(NamedTuple):
     gradients: dict[str, Any]
     held: tuple[tuple[Tensor, int], ...]
     shared: bool = False
+    replica: int = 0
 
     def whole(self) -> tuple[Any, Any]:
         """Return inputs and gradients as one update takes them."""
@@ -220,6 +223,14 @@ class Group:
         Gradients that wait.
     multiplier : float
         By which the next update multiplies them, for :func:`embeng.torch.clip_grad_norm_`.
+    hosts, host : int
+        On how many hosts the tables lie, and the number of this one.
+    replicas : range
+        The replicas of the engine that this process feeds.
+    replica : int
+        The one that gradients of backwards are of.
+    share : float
+        By which each update is multiplied: 1, or for a mean over replicas their reciprocal.
     """
 
     def __init__(self, tables: Sequence[Table], features: Sequence[Feature], *,
@@ -229,6 +240,15 @@ class Group:
         zeros = initializers.constant(0.0)
         given = [t if t.initializer else t._replace(initializer=zeros) for t in tables]
         self.owned = engine is None
+        if isinstance(options.get("group"), str):
+            name = options["group"]
+            options["group"] = Hosts.torch() if name == "torch" else Hosts(name)
+        if options.get("group") is not None:
+            ranks = options["group"].ranks
+            if options.setdefault("replicas", ranks) % ranks:
+                raise InvalidError(
+                    f"replicas is {options['replicas']}, and there are {ranks} hosts; each feeds as "
+                    "many, since all hosts make the same calls: give a multiple of the hosts")
         if engine is None:
             engine = Engine(given, features, **options)
         else:
@@ -250,6 +270,12 @@ class Group:
         self._layout_numbers: dict[Layout, int] = {}
         self._optimizer: weakref.ref[TableOptimizer] | None = None
         self._parameters: dict[str, weakref.ref[TableParameter]] = {}
+        info = self.engine.info()
+        self.hosts, self.host = int(info["hosts"]), int(info["host"])
+        self.replicas = self.engine.replicas
+        self.all_replicas = int(self.engine._options["replicas"])
+        self.replica = self.replicas.start
+        self.share = 1.0
         self._note_engine()
 
     def _note_engine(self) -> None:
@@ -267,18 +293,37 @@ class Group:
 
     def parameter(self, name: str, requires_grad: bool = True) -> "TableParameter":
         """Return the parameter of a table: always the same one, while it lives."""
+        from ._hosted import HostedParameter
         from ._table import TableParameter
 
         known = self._parameters.get(name)
         found = None if known is None else known()
         if found is None:
-            found = TableParameter(self, name, requires_grad)
+            kind = HostedParameter if self.hosts > 1 else TableParameter
+            found = kind(self, name, requires_grad)
             self._parameters[name] = weakref.ref(found)
         return found
 
     def memory(self, name: str, slot: str | None = None) -> Tensor:
         """Return the live memory of a table or slot as a tensor."""
+        if self.hosts > 1:
+            raise NotSupportedError(
+                f"table {name} lies on {self.hosts} hosts, and has no memory of one process; all hosts "
+                f"together read rows by engine['{name}'].read()")
         return torch.from_numpy(self.engine[name].numpy(slot))
+
+    def read_rows(self, name: str, slot: str | None = None, host: int | None = None) -> Tensor:
+        """Copy all rows of a table or slot; over a group all hosts do, and those of `host` get them."""
+        mine = host is None or host == self.host
+        return torch.from_numpy(self.engine[name].read(None if mine else [], slot=slot))
+
+    def write_rows(self, name: str, values: Tensor, slot: str | None = None) -> None:
+        """Write all rows of a table or slot; over a group all hosts do, and those of host 0 count."""
+        given = values.detach().to("cpu", torch.float32).contiguous().numpy()
+        if self.host:
+            self.engine[name].write(given[:0], [], slot=slot)
+        else:
+            self.engine[name].write(given, slot=slot)
 
     def feature(self, table: str) -> str:
         """Return the name of the first feature of a table."""
@@ -322,6 +367,11 @@ class Group:
         """Open the engine again with these optimizers, where they differ."""
         if all(self._tables[name].optimizer == settings[name] for name in settings):
             return
+        if self.hosts > 1:
+            raise NotSupportedError(
+                f"table {self.names[0]} lies on {self.hosts} hosts, whose engine is opened once: give "
+                "the kind of optimizer when it is, by optimizer= of the module or by "
+                "embeng.torch.convert(model, optimizer, group=)")
         if not self.owned:
             raise NotSupportedError(
                 f"table {self.names[0]} is in an engine that the program opened, whose optimizers "
@@ -372,7 +422,7 @@ class Group:
 
             settle_multiplier(self)  # it was for the gradients before this one
         if self.update == "step":
-            if self.has_max:
+            if self.has_max and self.all_replicas == 1:
                 from ._gradient import keep_maxima
 
                 entry = keep_maxima(self, entry)
@@ -426,6 +476,8 @@ class Group:
         bool
             Whether there were any, here or in another process.
         """
+        if self.all_replicas > 1:
+            return self._apply_replicas(entries, rates, multiplier * self.share)
         if self.exchange is not None:
             entries = self.exchange_now(entries)
         if not entries:
@@ -435,6 +487,36 @@ class Group:
         engine.update(inputs, gradients, rates, multiplier)
         engine.flush()
         return True
+
+    def _apply_replicas(self, entries: list[Entry], rates: dict[str, float] | None,
+                        multiplier: float) -> bool:
+        """Have each replica of this process give its part of a step, or none."""
+        if not entries and self.hosts == 1:
+            return False
+        parts = {replica: [e for e in entries if e.replica == replica] for replica in self.replicas}
+        engine = self.engine
+        if len(parts) > 1 and engine._options["non_finite"] == "error":
+            self._check_finite(entries)
+        for replica, mine in parts.items():
+            if mine:
+                inputs, gradients = mine[0].whole() if len(mine) == 1 else join_entries(mine)
+                engine.update(inputs, gradients, rates, multiplier, replica=replica)
+            else:
+                engine.enqueue({}, replica=replica)
+        for replica in (replica for replica, mine in parts.items() if not mine):
+            engine.dequeue(replica)
+            engine.discard(replica)
+        engine.flush()
+        return True
+
+    def _check_finite(self, entries: list[Entry]) -> None:
+        """Refuse a step before any replica gives its part, so that none is left half made."""
+        for entry in entries:
+            for name, gradient in entry.gradients.items():
+                if not numpy.isfinite(gradient).all():
+                    raise InvalidError(
+                        f"replica {entry.replica}: feature {name}: a gradient is not finite; nothing "
+                        "of the step was applied")
 
     def exchange_now(self, entries: list[Entry]) -> list[Entry]:
         """Gather the entries of all processes, which then wait in place of those of this one."""
@@ -451,6 +533,10 @@ class Group:
     # -- copies
 
     def _content(self) -> dict[str, Any]:
+        if self.hosts > 1:
+            raise NotSupportedError(
+                f"table {self.names[0]} lies on {self.hosts} hosts, and cannot be copied or pickled on "
+                "one; all hosts together call engine.save()")
         engine = self.engine
         engine.flush()
         return {
@@ -491,3 +577,50 @@ def groups_of(parameters: Iterable[Any]) -> list[Group]:
     from ._table import TableParameter
 
     return list(dict.fromkeys(p.group for p in parameters if isinstance(p, TableParameter)))
+
+
+def feeding(model: torch.nn.Module) -> range:
+    """Return the replicas of a model's tables that this process feeds.
+
+    Raises
+    ------
+    InvalidError
+        The model has no tables, or some whose engines have other replicas.
+    """
+    found = {group.replicas for group in groups_of(model.parameters())}
+    if len(found) != 1:
+        raise InvalidError("the model has no tables" if not found else
+                           "the tables of the model have engines of different replicas")
+    return found.pop()
+
+
+@contextmanager
+def replica(model: torch.nn.Module, number: int) -> Iterator[None]:
+    """Have the gradients of backwards within be those of one replica of a model's tables.
+
+    Parameters
+    ----------
+    model : nn.Module
+        It has tables whose engines have several replicas.
+    number : int
+        One of :func:`feeding`; without this call it is the first of them.
+
+    Raises
+    ------
+    OutOfRangeError
+        This process does not feed the replica.
+    """
+    groups = groups_of(model.parameters())
+    for group in groups:
+        if number not in group.replicas:
+            raise OutOfRangeError(
+                f"replica {number}: this process feeds {list(group.replicas)} of the "
+                f"{group.all_replicas} of table {group.names[0]}")
+    before = [group.replica for group in groups]
+    for group in groups:
+        group.replica = number
+    try:
+        yield
+    finally:
+        for group, known in zip(groups, before, strict=True):
+            group.replica = known

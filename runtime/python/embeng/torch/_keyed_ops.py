@@ -142,9 +142,9 @@ class KeyedEntry(Entry):
 
     @classmethod
     def make(cls, plan: KeyedPlan, keyed: Keyed, gradient: Any,
-             held: tuple[tuple[Tensor, int], ...]) -> "KeyedEntry":
+             held: tuple[tuple[Tensor, int], ...], replica: int) -> "KeyedEntry":
         """Make an entry of a keyed input and the gradient of its activations."""
-        self = cls(keyed, gradient, held)  # type: ignore[arg-type]
+        self = cls(keyed, gradient, held, False, replica)  # type: ignore[arg-type]
         self._plan = plan
         self._inputs = self._gradients = None
         return self
@@ -212,7 +212,7 @@ def _weight_gradient(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any)
 def _make_entry(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any,
                 held: tuple[tuple[Tensor, int], ...]) -> Entry | None:
     """Make the entry of a backward, without features whose tables are frozen."""
-    entry = KeyedEntry.make(plan, keyed, gradient, held)
+    entry = KeyedEntry.make(plan, keyed, gradient, held, group.replica)
     frozen = {parameter.table for parameter in group.parameters() if not parameter.requires_grad}
     if not frozen:
         return entry
@@ -220,7 +220,8 @@ def _make_entry(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any,
     if not names:
         return None
     return Entry({name: entry.inputs[name] for name in names},
-                 {name: entry.gradients[name] for name in names}, held)
+                 {name: entry.gradients[name] for name in names}, held,
+                 replica=group.replica)
 
 
 def push_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from .._errors import NotSupportedError
 from . import _gradient
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class TableParameter(nn.Parameter):
                    for entry in group.queue for name in entry.inputs)
 
     def _store(self) -> None:
+        if self.group.all_replicas > 1:
+            raise NotSupportedError(
+                f"grad: the gradients of table {self.table} wait in {self.group.all_replicas} replicas, "
+                "and have no sum before step(); embeng.torch.clip_grad_norm_() clips them by their "
+                "norm of order 2, and grad = None drops those of this process")
         found = _gradient.take_sparse(self.group, self.table)
         known = self.stored()
         if found is not None:

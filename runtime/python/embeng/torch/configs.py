@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from .._engine import Table
 from .._errors import InvalidError, NotSupportedError
+from ._hosted import HostedParameter
 
 Init = Callable[[Tensor], Any]
 
@@ -141,10 +143,14 @@ def _check(config: Any, name: str) -> None:
 def init_rows(config: Any, weight: Tensor) -> None:
     """Start the rows of a table as its configuration says."""
     init = getattr(config, "init_fn", None)
+    rows = torch.empty(weight.shape, dtype=torch.float32, device="cpu") \
+        if isinstance(weight, HostedParameter) else weight
     if init is not None:
-        init(weight)
+        init(rows)
     else:
-        nn.init.uniform_(weight, *_init_bounds(config))
+        nn.init.uniform_(rows, *_init_bounds(config))
+    if rows is not weight:
+        weight.data = rows
 
 
 class TablePlan:

@@ -6,9 +6,11 @@ from typing import Any, overload
 import torch
 from torch import nn
 
+from .._engine import Feature, Table
 from .._errors import InvalidError, NotSupportedError
+from ..optimizers import Optimizer as Settings
 from . import optim
-from ._group import Update
+from ._group import Group, Update
 from .modules import Embedding, EmbeddingBag
 
 Choice = int | Callable[[str, nn.Module], bool]
@@ -21,13 +23,41 @@ def _settings(module: nn.Module) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names}
 
 
-def _make(module: Any, optimizer: Any, update: Update) -> Embedding | EmbeddingBag:
+_Shared = dict[int, tuple[Group, str]]
+
+
+def _share(found: dict[str, Any], settings: dict[int, Any], update: Update,
+           options: dict[str, Any]) -> _Shared:
+    """Open one engine for all tables, so that one update of it is a step of the model."""
+    if not options:
+        return {}
+    if update != "step":
+        raise NotSupportedError(f'update is {update!r}; where tables share an engine, each of its '
+                                'updates is a step of all, so that it is "step"')
+    names: dict[int, str] = {}
+    tables = []
+    for path, module in found.items():
+        if id(module.weight) in names:
+            continue
+        name = names[id(module.weight)] = path or "weight"
+        optimizer = settings.get(id(module.weight))
+        if optimizer and module.scale_grad_by_freq:
+            optimizer = Settings(optimizer.kind, optimizer.learning_rate,
+                                 **{**optimizer.settings, "scale_by_frequency": True})
+        combiner = module.mode if isinstance(module, nn.EmbeddingBag) else "sum"
+        tables.append(Table(name, module.num_embeddings, module.embedding_dim, combiner, optimizer))
+    group = Group(tables, [Feature(t.name, t.name) for t in tables], update=update, **options)
+    return {key: (group, name) for key, name in names.items()}
+
+
+def _make(module: Any, optimizer: Any, update: Update,
+          shared: _Shared) -> Embedding | EmbeddingBag:
     cls: Any = EmbeddingBag if isinstance(module, nn.EmbeddingBag) else Embedding
     weight = module.weight
     made = cls(module.num_embeddings, module.embedding_dim, **_settings(module),
                _weight=weight.detach().cpu(), _freeze=not weight.requires_grad,
                device=None if weight.device.type == "cpu" else weight.device,
-               optimizer=optimizer, update=update)
+               optimizer=optimizer, update=update, _shared=shared.get(id(weight)))
     made.train(module.training)
     return made  # type: ignore[no-any-return]
 
@@ -75,7 +105,7 @@ def _settings_by_weight(optimizer: torch.optim.Optimizer | None) -> dict[int, An
 
 
 def _swap(model: nn.Module, found: dict[str, Any], settings: dict[int, Any],
-          update: Update) -> dict[int, Any]:
+          update: Update, shared: _Shared) -> dict[int, Any]:
     """Put new modules in place. Return parameters of before, by id, with those of now."""
     made: dict[int, Any] = {}
     changed: dict[int, Any] = {}
@@ -83,7 +113,7 @@ def _swap(model: nn.Module, found: dict[str, Any], settings: dict[int, Any],
     for name, module in found.items():
         old = module.weight
         if id(old) not in made:
-            made[id(old)] = _make(module, settings.get(id(old)), update)
+            made[id(old)] = _make(module, settings.get(id(old)), update, shared)
             changed[id(old)] = (old, made[id(old)].weight)
         path, _, last = name.rpartition(".")
         setattr(model.get_submodule(path), last, made[id(old)])
@@ -106,12 +136,12 @@ def _move(optimizer: torch.optim.Optimizer, changed: dict[int, Any]) -> None:
 
 @overload
 def convert(model: nn.Module, optimizer: None = None, *, tables: Choice = 0,
-            update: Update = "step") -> nn.Module: ...
+            update: Update = "step", **options: Any) -> nn.Module: ...
 @overload
 def convert(model: nn.Module, optimizer: torch.optim.Optimizer, *, tables: Choice = 0,
-            update: Update = "step") -> tuple[nn.Module, optim.TableOptimizer]: ...
+            update: Update = "step", **options: Any) -> tuple[nn.Module, optim.TableOptimizer]: ...
 def convert(model: nn.Module, optimizer: torch.optim.Optimizer | None = None, *,
-            tables: Choice = 0, update: Update = "step") -> Any:
+            tables: Choice = 0, update: Update = "step", **options: Any) -> Any:
     """Swap ``nn.Embedding`` and ``nn.EmbeddingBag`` within a model, in place.
 
     ``model, optimizer = embeng.torch.convert(model, optimizer)`` is all that a program changes.
@@ -128,6 +158,11 @@ def convert(model: nn.Module, optimizer: torch.optim.Optimizer | None = None, *,
         All by default. Subclasses of torch's modules stay as they are.
     update : {"step", "backward"}
         As for :class:`EmbeddingBag`.
+    **options
+        Options of one :class:`embeng.Engine` that has all tables; without any, each table has an
+        engine of its own. ``group=`` lays the tables on the hosts of a group, or "mpi" or "torch",
+        which opens one; ``replicas=`` is the number of hosts then, unless it is given. All hosts
+        convert the same model, and the rows of host 0 count.
 
     Returns
     -------
@@ -146,12 +181,13 @@ def convert(model: nn.Module, optimizer: torch.optim.Optimizer | None = None, *,
         raise InvalidError("the model has no nn.Embedding or nn.EmbeddingBag that tables= chooses")
     _check_sharing(found)
     settings = _settings_by_weight(optimizer)
+    shared = _share(found, settings, update, options)
     if "" in found:
-        made = _make(model, settings.get(id(model.weight)), update)
+        made = _make(model, settings.get(id(model.weight)), update, shared)
         changed = {id(model.weight): (model.weight, made.weight)}
         model = made
     else:
-        changed = _swap(model, found, settings, update)
+        changed = _swap(model, found, settings, update, shared)
     if optimizer is None:
         return model
     _move(optimizer, changed)

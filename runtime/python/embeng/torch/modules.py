@@ -47,6 +47,7 @@ class _TableModule(Placed):
     """The base of both modules: one table, one feature, its parameter ``weight``."""
 
     weight: TableParameter
+    _group: Group
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
@@ -77,14 +78,23 @@ class _TableModule(Placed):
             table = table._replace(optimizer=optimizers.Optimizer(
                 table.optimizer.kind, table.optimizer.learning_rate,
                 **{**table.optimizer.settings, "scale_by_frequency": True}))
-        self._group = Group([table], [Feature(name, name)], update=settings["update"],
-                            engine=settings["engine"])
+        if settings["shared"] is not None:
+            self._group, name = settings["shared"]
+        else:
+            self._group = Group([table], [Feature(name, name)], update=settings["update"],
+                                engine=settings["engine"], **settings["options"])
+        self._check_hosted()
         self._group.scales[name] = self.scale_grad_by_freq
         self.weight = self._group.parameter(name, not frozen)
         if weight is not None:
             self.weight.data = weight.detach()
         elif initializer is None:
             self.reset_parameters()
+
+    def _check_hosted(self) -> None:
+        if self._group.hosts > 1 and self.max_norm is not None:
+            raise NotSupportedError(f"max_norm is {self.max_norm}; rows that lie on several hosts are "
+                                    "not shortened before a lookup. Leave it None")
 
     def _check_padding(self, padding_idx: int | None) -> int | None:
         if padding_idx is None:
@@ -96,10 +106,15 @@ class _TableModule(Placed):
 
     def reset_parameters(self) -> None:
         """Draw the rows from a normal distribution by torch's generator, as ``torch.nn`` does."""
-        nn.init.normal_(self.weight)
+        hosted = self._group.hosts > 1
+        rows: Tensor = torch.empty(self.weight.shape, dtype=torch.float32, device="cpu") \
+            if hosted else self.weight
+        nn.init.normal_(rows)
         if self.padding_idx is not None:
             with torch.no_grad():
-                self.weight[self.padding_idx].fill_(0)
+                rows[self.padding_idx].fill_(0)
+        if hosted:
+            self.weight.data = rows
 
     @property
     def engine(self) -> Engine:
@@ -189,6 +204,10 @@ include_last_offset, padding_idx, device, dtype
         generator: after ``torch.manual_seed()`` they are those of ``torch.nn.EmbeddingBag``.
     name : str, optional
         The name of the table and of its feature in the engine; ``weight`` by default.
+    **options
+        Options of the :class:`embeng.Engine` that the module opens. ``group=`` lays the table on the
+        hosts of a group, or "mpi" or "torch", which opens one; ``replicas=`` is the number of hosts
+        then, unless it is given. All hosts make the same calls of the module in the same order.
 
     Attributes
     ----------
@@ -212,7 +231,8 @@ include_last_offset, padding_idx, device, dtype
                  device: Any = None, dtype: Any = None, *, optimizer: OptimizerLike = None,
                  update: Update = "step", engine: Engine | None = None,
                  initializer: Initializer | None = None, name: str | None = None,
-                 _freeze: bool = False):
+                 _freeze: bool = False, _shared: "tuple[Group, str] | None" = None,
+                 **options: Any):
         super().__init__()
         if mode not in ("sum", "mean", "max"):
             raise InvalidError(f"mode is {mode!r}; it is \"sum\", \"mean\" or \"max\"")
@@ -225,7 +245,8 @@ include_last_offset, padding_idx, device, dtype
         self.padding_idx = self._check_padding(padding_idx)
         self._open(mode, _weight, device, dtype,
                    {"optimizer": optimizer, "update": update, "engine": engine,
-                    "initializer": initializer, "name": name}, _freeze)
+                    "initializer": initializer, "name": name, "shared": _shared,
+                    "options": options}, _freeze)
         self._layouts_again()
 
     def _layouts_again(self) -> None:
@@ -336,7 +357,7 @@ class Embedding(_TableModule):
 _weight, _freeze, device, dtype
         As for ``torch.nn.Embedding``, with the rules of :class:`EmbeddingBag`. The row of
         `padding_idx` is looked up as any other, and gets no gradient.
-    optimizer, update, engine, initializer, name
+    optimizer, update, engine, initializer, name, **options
         As for :class:`EmbeddingBag`.
     """
 
@@ -346,7 +367,8 @@ _weight, _freeze, device, dtype
                  _weight: Tensor | None = None, _freeze: bool = False, device: Any = None,
                  dtype: Any = None, *, optimizer: OptimizerLike = None, update: Update = "step",
                  engine: Engine | None = None, initializer: Initializer | None = None,
-                 name: str | None = None):
+                 name: str | None = None, _shared: "tuple[Group, str] | None" = None,
+                 **options: Any):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -354,7 +376,8 @@ _weight, _freeze, device, dtype
         self.padding_idx = self._check_padding(padding_idx)
         self._open("sum", _weight, device, dtype,
                    {"optimizer": optimizer, "update": update, "engine": engine,
-                    "initializer": initializer, "name": name}, _freeze)
+                    "initializer": initializer, "name": name, "shared": _shared,
+                    "options": options}, _freeze)
         self._layouts_again()
 
     def _layouts_again(self) -> None:

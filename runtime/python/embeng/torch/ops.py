@@ -116,7 +116,7 @@ class _LookupOne(torch.autograd.Function):
             found = _weight_gradient(group, layout, bags, array, weights)
         if ctx.needs_input_grad[0]:
             group.push(Entry({name: bags}, {name: array},
-                             (*held, (gradient, gradient._version))))
+                             (*held, (gradient, gradient._version)), replica=group.replica))
         return None, found, None, None, None, None
 
 
@@ -186,7 +186,7 @@ def push_many(group: Group, layouts: Sequence[Layout], ids: Sequence[Tensor],
             inputs[layout.feature], arrays[layout.feature] = bags, array
             held += _version_of(ids[k], bounds[k], given, gradient)
     if inputs:
-        group.push(Entry(inputs, arrays, tuple(held)))
+        group.push(Entry(inputs, arrays, tuple(held), replica=group.replica))
     return found
 
 

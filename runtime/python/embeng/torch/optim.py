@@ -32,6 +32,7 @@ from .. import initializers
 from .._errors import InvalidError, NotSupportedError, StepOrderError
 from ..optimizers import Optimizer as Settings
 from ._group import Group
+from ._hosted import States, states
 from ._table import TableParameter
 
 Hyper = Mapping[str, Any]
@@ -188,8 +189,13 @@ class TableOptimizer(torch.optim.Optimizer):
         for name, slot in self.slots.items():
             if slot not in there:
                 continue
-            memory = group.memory(parameter.table, slot)
             value = given.get(name)
+            if group.hosts > 1:
+                if value is not None:
+                    width = self._import(name, value, hyper).reshape(len(parameter), -1)
+                    group.write_rows(parameter.table, width, slot)
+                continue
+            memory = group.memory(parameter.table, slot)
             if value is not None and value.data_ptr() != memory.data_ptr():
                 memory.copy_(self._import(name, value, hyper).reshape(memory.shape))
             state[name] = memory
@@ -223,7 +229,7 @@ class TableOptimizer(torch.optim.Optimizer):
         sign = 1.0
         for k, prefix in self._plan[group]:
             hyper = self.param_groups[k]
-            step = group.engine.step + 1 if "lr_decay" in hyper else 1
+            step = group.engine.step + 1 if hyper.get("lr_decay") else 1
             values = self.dynamic(hyper, step)
             if prefix:
                 values = {prefix + name: value for name, value in values.items()}
@@ -242,7 +248,7 @@ class TableOptimizer(torch.optim.Optimizer):
             self._adopt()
         for group in self._plan:
             entries = group.gather()
-            if entries or group.exchange is not None:
+            if entries or group.exchange is not None or group.hosts > 1:
                 rates, sign = self.rates(group)
                 group.apply(entries, rates, sign * group.multiplier)
         if self._inner is not None:
@@ -288,13 +294,23 @@ class TableOptimizer(torch.optim.Optimizer):
             self._adopt()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return state in torch's names. Tensors of tables are live; copies are ``clone()``."""
-        self._count()
+        """Return state in torch's names. Tensors of tables are live; copies are ``clone()``.
+
+        Raises
+        ------
+        NotSupportedError
+            Tables lie on several hosts; the sentence names the calls to use.
+        """
+        wanted = states.get()
+        if wanted.tables != "leave":
+            self._check_here(wanted.tables)
+            self._count()
         kept: dict[Tensor, Any] = {}
         for hyper in self.param_groups:
             for parameter in hyper["params"]:
                 if isinstance(parameter, TableParameter):
                     kept[parameter] = state = self.state[parameter]
+                    state = {**state, **self._gather_slots(parameter, wanted)}
                     self.state[parameter] = {
                         name: self._export(name, value, hyper) if name in self.slots else value
                         for name, value in state.items()}
@@ -303,7 +319,26 @@ class TableOptimizer(torch.optim.Optimizer):
         finally:
             self.state.update(kept)
 
+    def _check_here(self, tables: str) -> None:
+        for group in self._plan:
+            if group.hosts > 1 and tables == "refuse":
+                raise NotSupportedError(
+                    f"state_dict(): the slots of table {group.names[0]} lie on the {group.hosts} hosts "
+                    "of a group. embeng.torch.local_state_dict() leaves them out; all hosts together "
+                    "call embeng.torch.gather_state_dict() for a state that has them, or "
+                    "engine.save() of the module for a checkpoint")
+
+    def _gather_slots(self, parameter: TableParameter, wanted: States) -> dict[str, Tensor]:
+        """Read the slots of a table that lies on several hosts, which all hosts do together."""
+        group = parameter.group
+        if group.hosts == 1 or wanted.tables != "gather":
+            return {}
+        there = group.engine[parameter.table].slots
+        return {name: group.read_rows(parameter.table, slot, wanted.host)
+                for name, slot in self.slots.items() if slot in there}
+
     def __getstate__(self) -> dict[str, Any]:
+        self._check_here("refuse")
         self._count()
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
@@ -315,7 +350,7 @@ class TableOptimizer(torch.optim.Optimizer):
         for group, members in self._plan.items():
             known = [given.get(p) for k, _ in members for p in self.param_groups[k]["params"]
                      if is_table(p) and p.group is group]
-            if group.owned and self.slots and not any(known):
+            if group.owned and group.hosts == 1 and self.slots and not any(known):
                 self._start_again(group, members)
 
 

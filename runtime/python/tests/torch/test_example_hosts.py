@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The example of tables on several hosts learns the same bits under each launcher."""
+"""The examples of tables on several hosts learn the same bits under each launcher."""
+import functools
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 import embeng
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hosts.py"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(*command: str, **environment: str) -> dict[int, str]:
@@ -25,28 +26,36 @@ def run(*command: str, **environment: str) -> dict[int, str]:
     return {int(line[1].rstrip(":")): line[2] for line in lines}
 
 
-@pytest.fixture(scope="module")
-def alone() -> str:
+@functools.cache
+def run_alone(example: str, *arguments: str) -> str:
     """Return the digest of one process."""
-    found = run(sys.executable, str(EXAMPLE))
+    found = run(sys.executable, str(EXAMPLES / example), *arguments)
     assert list(found) == [0]
     return found[0]
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_torchrun(alone: str, ranks: int) -> None:
+@pytest.mark.parametrize(("example", "ranks"), [("hosts.py", 2), ("hosts.py", 3),
+                                                ("torch_hosts.py", 2)])
+def test_torchrun(example: str, ranks: int) -> None:
     found = run(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-                str(ranks), str(EXAMPLE), "torch")
-    assert found == dict.fromkeys(range(ranks), alone)
+                str(ranks), str(EXAMPLES / example), "torch")
+    assert found == dict.fromkeys(range(ranks), run_alone(example))
 
 
+def test_a_digest_tells_of_each_step() -> None:
+    """One step more or less is another digest, so that equal ones mean something."""
+    few = {run_alone("torch_hosts.py", "alone", steps) for steps in ("9", "10", "11")}
+    assert len(few) == 3 and run_alone("torch_hosts.py") in few
+
+
+@pytest.mark.parametrize("example", ["hosts.py", "torch_hosts.py"])
 @pytest.mark.parametrize("launcher", [
     ["mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"], ["mpirun.mpich"]])
-def test_mpirun(alone: str, launcher: list[str]) -> None:
+def test_mpirun(example: str, launcher: list[str]) -> None:
     """The package has the plug-in of each MPI that was there when it was built."""
     name = f"libembeng-{launcher[0].partition('.')[2]}.so.0"
     if not shutil.which(launcher[0]) or not (Path(embeng.__file__).parent / name).exists():
         pytest.skip(f"{launcher[0]} or {name} is not there")
-    found = run(*launcher, "-n", "2", sys.executable, str(EXAMPLE), "mpi",
+    found = run(*launcher, "-n", "2", sys.executable, str(EXAMPLES / example), "mpi",
                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    assert found == dict.fromkeys(range(2), alone)
+    assert found == dict.fromkeys(range(2), run_alone(example))
