@@ -5,9 +5,10 @@
     torchrun --nproc-per-node 2 torch_hosts.py torch       # processes of torch
     mpirun -n 2 python torch_hosts.py mpi                  # processes of MPI
 
-All three print the same digest of tables and layers. The program is one of torch.nn alone but for four
-calls: convert() lays the tables on the hosts, distribute() has DDP leave them alone, clip_grad_norm_()
-measures them too, and gather_state_dict() reads them. A second argument is the number of steps.
+All three print the same digest of tables and layers. The program is one of torch.nn alone but for
+four calls: convert() lays the tables on the hosts, distribute() has DDP leave them alone,
+clip_grad_norm_() measures them too, and gather_state_dict() reads them. A second argument is the
+number of steps.
 """
 import hashlib
 import socket

@@ -27,7 +27,7 @@ from .optim import is_table
 
 __all__ = ["DataType", "Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig",
            "EmbeddingCollection", "EmbeddingConfig", "FusedEmbeddingBagCollection",
-           "FusedEmbeddingCollection", "HostedParameter", "JaggedTensor", "KeyedJaggedTensor", "KeyedTensor",
-           "PoolingType", "TableParameter", "clip_grad_norm_", "convert", "distribute",
-           "feeding", "fuse_embedding_optimizer", "gather_state_dict", "is_table",
+           "FusedEmbeddingCollection", "HostedParameter", "JaggedTensor", "KeyedJaggedTensor",
+           "KeyedTensor", "PoolingType", "TableParameter", "clip_grad_norm_", "convert",
+           "distribute", "feeding", "fuse_embedding_optimizer", "gather_state_dict", "is_table",
            "local_state_dict", "optim", "replica"]

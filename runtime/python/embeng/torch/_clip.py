@@ -71,9 +71,9 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
 
     Notes
     -----
-    Where tables lie on the hosts of a group, all hosts make the call, with order 2 and all tables of a
-    module, and get the norm of the gradients of all replicas. Those of other parameters must be the
-    same on all hosts by then, as DistributedDataParallel makes them.
+    Where tables lie on the hosts of a group, all hosts make the call, with order 2 and all tables
+    of a module, and get the norm of the gradients of all replicas. Those of other parameters must
+    be the same on all hosts by then, as DistributedDataParallel makes them.
     """
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     norm_type = float(norm_type)

@@ -114,8 +114,8 @@ def distribute(model: nn.Module, process_group: Any = None) -> nn.Module:
     -----
     Each ``step()`` is then a collective call: every process makes it, also one without gradients.
     Gradients are divided by the number of processes, as DDP does. Tables whose engine has several
-    replicas, as those over a group of hosts, have the sum of theirs divided by their number; they need
-    no ``torch.distributed``.
+    replicas, as those over a group of hosts, have the sum of theirs divided by their number; they
+    need no ``torch.distributed``.
     """
     groups = groups_of(model.parameters())
     for group in groups:

@@ -247,7 +247,8 @@ class Group:
             ranks = options["group"].ranks
             if options.setdefault("replicas", ranks) % ranks:
                 raise InvalidError(
-                    f"replicas is {options['replicas']}, and there are {ranks} hosts; each feeds as "
+                    f"replicas is {options['replicas']}, and there are {ranks} hosts; each feeds "
+                    f"as "
                     "many, since all hosts make the same calls: give a multiple of the hosts")
         if engine is None:
             engine = Engine(given, features, **options)
@@ -308,17 +309,18 @@ class Group:
         """Return the live memory of a table or slot as a tensor."""
         if self.hosts > 1:
             raise NotSupportedError(
-                f"table {name} lies on {self.hosts} hosts, and has no memory of one process; all hosts "
+                f"table {name} lies on {self.hosts} hosts, and has no memory of one process; all "
+                f"hosts "
                 f"together read rows by engine['{name}'].read()")
         return torch.from_numpy(self.engine[name].numpy(slot))
 
     def read_rows(self, name: str, slot: str | None = None, host: int | None = None) -> Tensor:
-        """Copy all rows of a table or slot; over a group all hosts do, and those of `host` get them."""
+        """Copy all rows of a table or slot. All hosts make the call; of them `host` gets rows."""
         mine = host is None or host == self.host
         return torch.from_numpy(self.engine[name].read(None if mine else [], slot=slot))
 
     def write_rows(self, name: str, values: Tensor, slot: str | None = None) -> None:
-        """Write all rows of a table or slot; over a group all hosts do, and those of host 0 count."""
+        """Write all rows of a table or slot. All hosts make the call; those of host 0 count."""
         given = values.detach().to("cpu", torch.float32).contiguous().numpy()
         if self.host:
             self.engine[name].write(given[:0], [], slot=slot)
@@ -369,7 +371,8 @@ class Group:
             return
         if self.hosts > 1:
             raise NotSupportedError(
-                f"table {self.names[0]} lies on {self.hosts} hosts, whose engine is opened once: give "
+                f"table {self.names[0]} lies on {self.hosts} hosts, whose engine is opened once: "
+                f"give "
                 "the kind of optimizer when it is, by optimizer= of the module or by "
                 "embeng.torch.convert(model, optimizer, group=)")
         if not self.owned:
@@ -515,7 +518,8 @@ class Group:
             for name, gradient in entry.gradients.items():
                 if not numpy.isfinite(gradient).all():
                     raise InvalidError(
-                        f"replica {entry.replica}: feature {name}: a gradient is not finite; nothing "
+                        f"replica {entry.replica}: feature {name}: a gradient is not finite; "
+                        f"nothing "
                         "of the step was applied")
 
     def exchange_now(self, entries: list[Entry]) -> list[Entry]:
@@ -535,7 +539,8 @@ class Group:
     def _content(self) -> dict[str, Any]:
         if self.hosts > 1:
             raise NotSupportedError(
-                f"table {self.names[0]} lies on {self.hosts} hosts, and cannot be copied or pickled on "
+                f"table {self.names[0]} lies on {self.hosts} hosts, and cannot be copied or "
+                f"pickled on "
                 "one; all hosts together call engine.save()")
         engine = self.engine
         engine.flush()

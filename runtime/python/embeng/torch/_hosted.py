@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tables that lie on the hosts of a group: parameters without memory, and states that have their rows.
+"""Tables that lie on the hosts of a group: parameters without memory, and states with rows.
 
-No host has all rows, so that a table's parameter has a shape and nothing else here. Rows are read and
-written by calls that all hosts make.
+No host has all rows, so that a table's parameter has a shape and nothing else here. Rows are read
+and written by calls that all hosts make.
 """
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,8 +56,8 @@ class HostedParameter(TableParameter):
     """The parameter of a table whose rows lie on several hosts.
 
     It has the shape of the table, stands in ``parameters()``, and is trained as all tables are. Its
-    numbers are not here: what needs them raises :class:`embeng.NotSupportedError`, which names the call
-    to use.
+    numbers are not here: what needs them raises :class:`embeng.NotSupportedError`, which names the
+    call to use.
     """
 
     def __new__(cls, group: "Group", table: str, requires_grad: bool = True) -> "HostedParameter":
@@ -83,7 +83,8 @@ class HostedParameter(TableParameter):
     def refuse(self, what: str) -> None:
         """Raise the sentence for what needs memory that this host does not have."""
         raise NotSupportedError(
-            f"{what}: the rows of table {self.table} lie on the {self.group.hosts} hosts of a group; "
+            f"{what}: the rows of table {self.table} lie on the {self.group.hosts} hosts of a "
+            f"group; "
             f"all hosts together read them by engine['{self.table}'].read(rows) of the module")
 
     def detach(self) -> Any:
@@ -94,15 +95,18 @@ class HostedParameter(TableParameter):
         if wanted.tables == "gather":
             return self.group.read_rows(self.table, host=wanted.host)
         raise NotSupportedError(
-            f"state_dict(): the rows of table {self.table} lie on the {self.group.hosts} hosts of a "
-            "group. embeng.torch.local_state_dict() leaves such tables out; all hosts together call "
+            f"state_dict(): the rows of table {self.table} lie on the {self.group.hosts} hosts "
+            f"of a "
+            "group. embeng.torch.local_state_dict() leaves such tables out; all hosts together "
+            "call "
             "embeng.torch.gather_state_dict() for a state with their rows, or engine.save() of the "
             "module for a checkpoint")
 
     def copy_(self, source: Tensor, non_blocking: bool = False) -> Any:
         """Write the rows, in a call that all hosts make; those of host 0 count."""
         if tuple(source.shape) != tuple(self.shape):
-            raise ValueError(f"table {self.table} has the shape {tuple(self.shape)}, and cannot take "
+            raise ValueError(f"table {self.table} has the shape {tuple(self.shape)}, and cannot "
+                             f"take "
                              f"{tuple(source.shape)}")
         self.group.write_rows(self.table, source)
         return self
@@ -125,7 +129,8 @@ class HostedParameter(TableParameter):
         self.refuse("pickle")
 
     def __repr__(self, **unused: Any) -> str:  # type: ignore[override]
-        return (f"Table {self.table}, {self.shape[0]} x {self.shape[1]}, on {self.group.hosts} hosts "
+        return (f"Table {self.table}, {self.shape[0]} x {self.shape[1]}, on {self.group.hosts} "
+                f"hosts "
                 "of an embeng group")
 
 
@@ -164,7 +169,8 @@ def local_state_dict(thing: "nn.Module | TableOptimizer") -> dict[str, Any]:
     Returns
     -------
     dict
-        A state for ``load_state_dict()``, of a model with ``strict=False``. One host may call it alone.
+        A state for ``load_state_dict()``, of a model with ``strict=False``. One host may call it
+        alone.
 
     Notes
     -----

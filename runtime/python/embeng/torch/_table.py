@@ -78,7 +78,8 @@ class TableParameter(nn.Parameter):
     def _store(self) -> None:
         if self.group.all_replicas > 1:
             raise NotSupportedError(
-                f"grad: the gradients of table {self.table} wait in {self.group.all_replicas} replicas, "
+                f"grad: the gradients of table {self.table} wait in {self.group.all_replicas} "
+                f"replicas, "
                 "and have no sum before step(); embeng.torch.clip_grad_norm_() clips them by their "
                 "norm of order 2, and grad = None drops those of this process")
         found = _gradient.take_sparse(self.group, self.table)

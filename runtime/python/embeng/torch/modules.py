@@ -93,7 +93,8 @@ class _TableModule(Placed):
 
     def _check_hosted(self) -> None:
         if self._group.hosts > 1 and self.max_norm is not None:
-            raise NotSupportedError(f"max_norm is {self.max_norm}; rows that lie on several hosts are "
+            raise NotSupportedError(f"max_norm is {self.max_norm}; rows that lie on several "
+                                    f"hosts are "
                                     "not shortened before a lookup. Leave it None")
 
     def _check_padding(self, padding_idx: int | None) -> int | None:
@@ -205,9 +206,10 @@ include_last_offset, padding_idx, device, dtype
     name : str, optional
         The name of the table and of its feature in the engine; ``weight`` by default.
     **options
-        Options of the :class:`embeng.Engine` that the module opens. ``group=`` lays the table on the
-        hosts of a group, or "mpi" or "torch", which opens one; ``replicas=`` is the number of hosts
-        then, unless it is given. All hosts make the same calls of the module in the same order.
+        Options of the :class:`embeng.Engine` that the module opens. ``group=`` lays the table on
+        the hosts of a group, or "mpi" or "torch", which opens one; ``replicas=`` is the number of
+        hosts then, unless it is given. All hosts make the same calls of the module in the same
+        order.
 
     Attributes
     ----------

@@ -323,8 +323,10 @@ class TableOptimizer(torch.optim.Optimizer):
         for group in self._plan:
             if group.hosts > 1 and tables == "refuse":
                 raise NotSupportedError(
-                    f"state_dict(): the slots of table {group.names[0]} lie on the {group.hosts} hosts "
-                    "of a group. embeng.torch.local_state_dict() leaves them out; all hosts together "
+                    f"state_dict(): the slots of table {group.names[0]} lie on the {group.hosts} "
+                    f"hosts "
+                    "of a group. embeng.torch.local_state_dict() leaves them out; all hosts "
+                    "together "
                     "call embeng.torch.gather_state_dict() for a state that has them, or "
                     "engine.save() of the module for a checkpoint")
 
