@@ -6,7 +6,7 @@ usage: distributed.py [--sample] BUILD [PART...]
 
     threads   every combination of optimizer, combiner, weights, pipelining and exchange over 1, 2, 3, 4 and 8
               hosts that are threads
-    openmpi   the same over 2 to 6 ranks of Open MPI's mpirun; and jobs that fail
+    openmpi   the same over 2 to 6 ranks of Open MPI's mpirun; jobs that fail; and all conformance vectors
     mpich     the same with MPICH
     netns     jobs over hosts that are network namespaces, with Open MPI: they fail; links are slow, cut or flap
 
@@ -148,10 +148,18 @@ def check_survivors(said, ranks, expression, dead=(CULPRIT,)):
     told = {int(m[1]): m for m in map(form.fullmatch, said) if m}
     wrong = [f"rank {rank} said nothing" for rank in range(ranks) if rank not in dead and rank not in told]
     mine = [m for rank, m in told.items() if rank not in dead]
+    wrong += [] if mine else ["no rank said anything"]
     wrong += [f"they do not say the same: {m[0]}" for m in mine if (m[3], m[5]) != (mine[0][3], mine[0][5])]
     wrong += [f"this does not match {expression}: {m[0]}" for m in mine if not re.search(expression, f"{m[3]} {m[5]}")]
     wrong += [f"too late: {m[0]}" for m in mine if float(m[4]) > DEADLINE + SLACK]
     return wrong
+
+
+def ended_by_mpi(said, ranks, output):
+    """Ranks that Open MPI ended, since they were sending over TCP to one that was killed."""
+    if "mca_btl_tcp_frag_send: writev failed" not in output:
+        return ()
+    return tuple(rank for rank in range(ranks) if not any(line.startswith(f"rank {rank} of") for line in said))
 
 
 def check_rows(said, job, ranks):
@@ -192,13 +200,13 @@ class Faults:
             return ["the launcher hung", *said, output]
         if kind == "slow":
             return check_rows(said, job, RANKS) + ([f"exit code {code}", output] if code else [])
-        # "mpirun --continuous" of Open MPI ends with 0 in any case.
-        hidden = killed and self.launcher.mpi == "openmpi"
+        # "mpirun --continuous" of Open MPI ends with 0 in any case, and MPICH's may if the rank itself did.
+        hidden = kind == "exit" or (killed and self.launcher.mpi == "openmpi")
         wrong = [] if code or hidden else ["the launcher's exit code is 0, as if the job had not failed"]
         # MPICH's mpirun ends all ranks when one dies, often before they can say anything.
         if killed and self.launcher.mpi == "mpich":
             return wrong + [f"this is no failure: {line}" for line in said if line.startswith("rows ")]
-        dead = () if kind == "skip" else (CULPRIT,)
+        dead = () if kind == "skip" else (CULPRIT, *(ended_by_mpi(said, RANKS, output) if killed else ()))
         wrong += check_survivors(said, RANKS, self.expected(kind, phase), dead)
         return wrong + ([output] if wrong else [])
 
@@ -224,7 +232,8 @@ class Faults:
         if kind == "kill" and self.launcher.mpi == "mpich":
             wrong = [] if code else ["the launcher's exit code is 0"]
         else:
-            wrong = check_survivors(said, RANKS, self.expected(kind, phase))
+            dead = (CULPRIT, *(ended_by_mpi(said, RANKS, output) if kind == "kill" else ()))
+            wrong = check_survivors(said, RANKS, self.expected(kind, phase), dead)
         self.report.case(f"{self.title}: spread rows, {kind} in {phase}", wrong + ([output] if wrong else []))
         code, said, output = job.start(3, STEPS)
         wrong = check_rows(said, job, 3)
@@ -264,6 +273,15 @@ def run_threads(build, report, _scratch):
         check_matrix(report, "threads", run, ranks)
 
 
+def check_vectors(report, build, mpi):
+    """All conformance vectors; conform.sh has cases of its own."""
+    here = pathlib.Path(__file__).resolve().parent
+    done = subprocess.run([here / "conform.sh", build / "runtime" / "mpi", build / "runtime" / "embeng", mpi,
+                           here.parent / "vectors"], check=False, stdout=subprocess.PIPE, text=True, timeout=1800)
+    wrong = [done.stdout] if done.returncode else []
+    report.case(f"{mpi}: all conformance vectors over 2 and 3 hosts, and exit codes", wrong)
+
+
 def run_mpi(build, report, scratch, mpi):
     launcher = Launcher(build, mpi)
 
@@ -272,6 +290,7 @@ def run_mpi(build, report, scratch, mpi):
 
     for ranks in range(2, 7):
         check_matrix(report, mpi, run, ranks)
+    check_vectors(report, build, mpi)
     Faults(report, launcher, scratch, mpi).all()
 
 

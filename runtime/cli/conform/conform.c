@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The verb `embeng conform`: runs conformance vectors against a device and reports each as TAP or
- * in one JSON document.
+ * in one JSON document. Over a group of hosts, host 0 reports.
  *
  * The list of vectors lives for the whole run; each vector opens and closes the device for itself.
  */
@@ -14,6 +14,7 @@
 #include "../frame/command.h"
 #include "../frame/progress.h"
 #include "../frame/tap.h"
+#include "hosts.h"
 #include "list.h"
 #include "run.h"
 #include "value.h"
@@ -26,9 +27,11 @@ static const char doc[] =
 	"  embeng conform tests/vectors\n"
 	"  embeng conform -d soft:variant=portable --cores 3 tests/vectors/lookup\n"
 	"  embeng conform --keep-going tests/vectors/train/slots_given.json\n"
-	"  embeng conform --json tests/vectors | jq .failed\n\n"
+	"  embeng conform --json tests/vectors | jq .failed\n"
+	"  mpirun -n 2 embeng conform -d mpi:soft tests/vectors/train\n\n"
 	"Exit status: 0 all vectors passed or were skipped, 1 a vector failed, 2 the call or a\n"
-	"file is malformed (nothing runs then), 6 no such device.";
+	"file is malformed (nothing runs then), 6 no such device; over hosts 7 a host has left or\n"
+	"failed, 8 a host did not answer.";
 
 enum { KEY_CORES = 256, KEY_KEEP_GOING };
 
@@ -41,6 +44,7 @@ static const struct argp_option options[] = {
 
 struct call {
 	struct run_options run;
+	struct vector_hosts hosts; /* where run.hosts points to, over a group of hosts */
 	char **paths;
 	size_t path_count;
 };
@@ -82,6 +86,7 @@ static error_t parse_conform_option(int key, char *arg, struct argp_state *state
 /* Outcomes so far, and where they go. */
 struct report {
 	const struct output *out;
+	bool quiet;		     /* another host reports */
 	struct json_object *vectors; /* --json */
 	size_t passed, failed, skipped;
 };
@@ -103,6 +108,8 @@ static void report_skip(struct report *report, size_t number, const struct vecto
 			struct json_object *lacks)
 {
 	report->skipped++;
+	if (report->quiet)
+		return;
 	if (report->vectors)
 		add_to_document(report, entry, "skipped", "lacks", lacks);
 	else
@@ -119,6 +126,8 @@ static void report_run(struct report *report, size_t number, const struct vector
 		report->passed++;
 	else
 		report->failed++;
+	if (report->quiet)
+		return;
 	if (report->vectors)
 		add_to_document(report, entry, passed ? "passed" : "failed", "failures",
 				passed ? NULL : failures);
@@ -128,20 +137,67 @@ static void report_run(struct report *report, size_t number, const struct vector
 		tap_not_ok(stdout, number, name, entry->path, failures);
 }
 
-static void run_one(struct report *report, size_t number, const struct vector_entry *entry,
-		    const struct run_options *options)
+/* A host that is missing ends the whole run. ETIME says that it was silent, all else that it is known to be gone. */
+static int report_lost_host(const struct output *out, int err, const struct embeng_error *error)
 {
-	struct json_object *lacks = vector_lacks(entry->vector), *failures;
+	return output_fail(out, err == -ETIME ? CLI_TIMEOUT : CLI_DEVICE, err, NULL, "%s",
+			   error->text);
+}
 
-	if (json_object_array_length(lacks)) {
-		report_skip(report, number, entry, lacks);
-	} else {
-		failures = vector_run(entry->vector, options);
-		report_run(report, number, entry, failures);
-		json_object_put(failures);
+static void report_outcome(struct report *report, size_t number, const struct vector_entry *entry,
+			   const struct vector_outcome *outcome)
+{
+	struct json_object *why;
+
+	if (outcome->refused_step < 0) {
+		report_run(report, number, entry, outcome->failures);
+		return;
 	}
+	why = json_object_new_array();
+	json_object_array_add(why, json_object_new_string(outcome->refused));
+	report_skip(report, number, entry, why);
+	json_object_put(why);
+}
+
+/* Returns 0, or an exit code that ends the run. */
+static int run_vector(struct report *report, size_t number, const struct vector_entry *entry,
+		      struct call *call)
+{
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	struct vector_hosts *hosts = call->run.hosts ? &call->hosts : NULL;
+	struct vector_outcome outcome;
+	int err = hosts ? vector_hosts_enter(hosts, entry->vector, &error) : 0;
+
+	if (err)
+		return report_lost_host(report->out, err, &error);
+	vector_run(entry->vector, &call->run, &outcome);
+	if (hosts)
+		err = vector_hosts_settle(hosts, &outcome, call->run.keep_going, &error);
+	if (!err)
+		report_outcome(report, number, entry, &outcome);
+	json_object_put(outcome.failures);
+	return err ? report_lost_host(report->out, err, &error) : 0;
+}
+
+static int run_one(struct report *report, size_t number, const struct vector_entry *entry,
+		   struct call *call)
+{
+	struct json_object *lacks = vector_lacks(entry->vector);
+	struct json_object *refused = call->run.hosts
+					      ? vector_hosts_refuse(&call->hosts, entry->vector)
+					      : NULL;
+	int code = 0;
+
+	if (json_object_array_length(lacks))
+		report_skip(report, number, entry, lacks);
+	else if (refused)
+		report_skip(report, number, entry, refused);
+	else
+		code = run_vector(report, number, entry, call);
 	json_object_put(lacks);
+	json_object_put(refused);
 	fflush(stdout);
+	return code;
 }
 
 static bool asks_for_cores(const struct call *call, const struct vector_list *list)
@@ -158,7 +214,7 @@ static int finish_report(const struct report *report, const struct embeng_device
 	struct json_object *document;
 	int code;
 
-	if (!report->vectors)
+	if (!report->vectors || report->quiet)
 		return report->failed ? CLI_CHECK : CLI_OK;
 	document = json_document(report->out);
 	json_object_object_add(document, "device", device_document(info));
@@ -171,27 +227,52 @@ static int finish_report(const struct report *report, const struct embeng_device
 	return code ? code : report->failed ? CLI_CHECK : CLI_OK;
 }
 
-static int run_vectors(const struct call *call, const struct vector_list *list,
+static int run_vectors(struct call *call, const struct vector_list *list,
 		       const struct embeng_device_info *info, const struct output *out)
 {
-	struct report report = {.out = out};
-	struct progress progress = progress_start(!isatty(STDOUT_FILENO) || out->json);
+	struct report report = {.out = out, .quiet = call->run.hosts && call->hosts.rank};
+	struct progress progress = progress_start(report.quiet || !isatty(STDOUT_FILENO) ||
+						  out->json);
+	int code = 0;
 
 	if (out->json) {
 		report.vectors = json_object_new_array();
-	} else {
+	} else if (!report.quiet) {
 		tap_begin(stdout);
 		tap_plan(stdout, list->count);
 	}
-	if (!out->json && call->run.fixed_cores && asks_for_cores(call, list))
+	if (!out->json && !report.quiet && call->run.fixed_cores && asks_for_cores(call, list))
 		tap_comment(stdout, "cores: the number is fixed; vectors cannot choose another");
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; !code && i < list->count; i++) {
 		progress_line(&progress, "%zu of %zu, %zu failed: %s", i + 1, list->count,
 			      report.failed, list->entries[i].path);
-		run_one(&report, i + 1, &list->entries[i], &call->run);
+		code = run_one(&report, i + 1, &list->entries[i], call);
 	}
 	progress_clear(&progress);
-	return finish_report(&report, info);
+	if (!code)
+		return finish_report(&report, info);
+	json_object_put(report.vectors);
+	return code;
+}
+
+/* Waits for all hosts, if the device is on several. @code: this host's, which all are told if it is not 0. */
+static int join_hosts(struct call *call, const struct vector_list *list, int code,
+		      const struct output *out)
+{
+	const char *device = device_choose(call->run.device);
+	struct embeng_error error = EMBENG_INIT(embeng_error);
+	int err;
+
+	if (!vector_hosts_prefix(device))
+		return code;
+	err = vector_hosts_join(&call->hosts, device, list->count, code ? -EINVAL : 0, &error);
+	if (!err)
+		call->run.hosts = &call->hosts;
+	if (code || !err)
+		return code;
+	if (err == -ETIME || err == -EHOSTDOWN)
+		return report_lost_host(out, err, &error);
+	return output_fail(out, exit_of_errno(err), err, NULL, "%s", error.text);
 }
 
 static bool cores_are_fixed(const char *device, const struct embeng_device_info *info)
@@ -211,6 +292,7 @@ static int run_conform(struct call *call, const struct output *out)
 			code = output_library_failure(out, err,
 						      err == -ENODEV ? device_hint : NULL);
 	}
+	code = join_hosts(call, &list, code, out);
 	if (!code) {
 		call->run.device = device_choose(call->run.device);
 		if (!call->run.device)
@@ -218,6 +300,7 @@ static int run_conform(struct call *call, const struct output *out)
 		call->run.fixed_cores = cores_are_fixed(call->run.device, &info);
 		code = run_vectors(call, &list, &info, out);
 	}
+	vector_hosts_leave(&call->hosts);
 	vector_list_free(&list);
 	return code;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "compare.h"
+#include "hosts.h"
 #include "run.h"
 #include "value.h"
 
@@ -115,8 +116,8 @@ static int hand_in(struct run *r, struct embeng_batch *b, uint32_t replica, cons
 		.rates = in->rates, .rate_count = in->rate_count,
 		.multiplier = multiplier ? (float)value_number(multiplier) : 0,
 		.has_multiplier = multiplier != NULL, .sums = bool_member(body, "sums", false));
-	int err = b ? embeng_update(r->e, b, &gradients, 0)
-		    : embeng_apply_gradients(r->e, &gradients, 0);
+	int err = b ? embeng_update(r->e, b, &gradients, r->wait_ns)
+		    : embeng_apply_gradients(r->e, &gradients, r->wait_ns);
 
 	return err ? run_library(r, err) : 0;
 }
@@ -148,6 +149,10 @@ int update_made(struct run *r, struct embeng_batch *b, const struct json *body)
 
 int step_apply_gradients(struct run *r, const struct json *body)
 {
+	uint32_t replica = 0;
+
+	if (!step_replica(r, body, &replica) && vector_hosts_elsewhere(r, replica))
+		return STEP_ELSEWHERE;
 	return update_made(r, NULL, body);
 }
 

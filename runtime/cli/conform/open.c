@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hosts.h"
 #include "model.h"
 #include "value.h"
 
@@ -90,11 +91,12 @@ static int device_name(struct run *r, const struct json *engine, char *name, siz
 	const struct run_options *options = r->options;
 	bool chosen = member(engine, "cores") || options->cores;
 	int64_t cores = integer_member(engine, "cores", options->cores);
+	const char *own = options->device + vector_hosts_prefix(options->device);
 	int length;
 
 	if (chosen && !options->fixed_cores)
 		length = snprintf(name, size, "%s%ccores=%lld", options->device,
-				  strchr(options->device, ':') ? ',' : ':', (long long)cores);
+				  strchr(own, ':') ? ',' : ':', (long long)cores);
 	else
 		length = snprintf(name, size, "%s", options->device);
 	return (size_t)length < size ? 0 : run_fail(r, -EINVAL, "the device's name is too long");
@@ -111,6 +113,17 @@ static int open_vector_device(struct run *r, const struct json *engine, struct e
 		return err;
 	err = embeng_open(name, model, e, &error);
 	return err ? run_fail(r, err, "%s", error.text) : 0;
+}
+
+/* The replicas that this process feeds. */
+static void note_replicas(struct run *r)
+{
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+
+	if (embeng_info(r->e, &info))
+		return;
+	r->first_replica = info.first_replica;
+	r->replica_count = info.replica_count;
 }
 
 int run_open(struct run *r, const struct json *engine, bool optimizer)
@@ -143,6 +156,7 @@ int run_open(struct run *r, const struct json *engine, bool optimizer)
 	r->shapes = shapes;
 	r->opened = engine;
 	r->trains = optimizer;
+	note_replicas(r);
 	return 0;
 }
 

@@ -7,13 +7,14 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../json/json_write.h"
 #include "../frame/exit.h"
 #include "../frame/scratch.h"
-#include "run.h"
+#include "hosts.h"
 #include "value.h"
 
 static bool contains_all(const struct json *texts, const char *message)
@@ -75,6 +76,8 @@ static int check_unexpected_error(struct run *r, int result)
 
 static int settle_result(struct run *r, int result, const struct json *error)
 {
+	if (result == STEP_ELSEWHERE)
+		return 0;
 	return error ? check_expected_error(r, result, error) : check_unexpected_error(r, result);
 }
 
@@ -86,46 +89,78 @@ static void note_failure(struct run *r, struct json_object *failures, size_t ste
 	r->failure = NULL;
 }
 
-static int run_step(struct run *r, const struct json *step, const char **verb)
+/* A group of hosts refuses the call, and the vector does not ask for that. */
+static bool is_refused_by_hosts(const struct run *r, int result, const struct json *error)
 {
-	int result = 0;
-
-	for (size_t i = 0; i < json_length(step); i++) {
-		if (strcmp(json_name(step, i), "error") != 0) {
-			*verb = json_name(step, i);
-			result = step_run(r, *verb, json_at(step, i));
-		}
-	}
-	return settle_result(r, result, member(step, "error"));
+	return r->options->hosts && result == -ENOTSUP &&
+	       strcmp(text_member(error, "errno", ""), "ENOTSUP") != 0;
 }
 
-static void run_steps(struct run *r, struct json_object *failures)
+static void note_refused_call(const struct run *r, struct vector_outcome *outcome, int64_t step)
+{
+	if (outcome->refused_step >= 0)
+		return;
+	outcome->refused_step = step;
+	snprintf(outcome->refused, sizeof(outcome->refused), "over hosts: %s", r->text);
+}
+
+/* Returns whether the step passed. */
+static bool run_step(struct run *r, size_t number, const struct json *step,
+		     struct vector_outcome *outcome)
+{
+	const struct json *error = member(step, "error");
+	const char *verb = "";
+	int result = 0;
+
+	r->wait_ns = vector_hosts_wait(r, error);
+	for (size_t i = 0; i < json_length(step); i++) {
+		if (strcmp(json_name(step, i), "error") != 0) {
+			verb = json_name(step, i);
+			result = step_run(r, verb, json_at(step, i));
+		}
+	}
+	if (is_refused_by_hosts(r, result, error)) {
+		note_refused_call(r, outcome, (int64_t)number);
+		return true;
+	}
+	if (!settle_result(r, result, error))
+		return true;
+	note_failure(r, outcome->failures, number, verb);
+	return false;
+}
+
+static void run_steps(struct run *r, struct vector_outcome *outcome)
 {
 	const struct json *steps = member(r->vector, "steps");
+	const bool goes_on = r->options->keep_going || r->options->hosts;
 
 	for (size_t i = 0; i < list_length(steps); i++) {
-		const char *verb = "";
-
-		if (!run_step(r, json_at(steps, i), &verb))
-			continue;
-		note_failure(r, failures, i + 1, verb);
-		if (!r->options->keep_going)
+		if (!run_step(r, i + 1, json_at(steps, i), outcome) && !goes_on)
 			return;
 	}
 }
 
-struct json_object *vector_run(const struct json *vector, const struct run_options *options)
+void vector_run(const struct json *vector, const struct run_options *options,
+		struct vector_outcome *outcome)
 {
-	struct json_object *failures = json_object_new_array();
 	const struct json *model_error = member(vector, "model_error");
 	struct run r = {.options = options, .vector = vector};
+	int opened;
 
-	if (settle_result(&r, run_open(&r, member(vector, "engine"), true), model_error))
-		note_failure(&r, failures, 0, "model");
+	*outcome = (struct vector_outcome){.failures = json_object_new_array(), .refused_step = -1};
+	if (options->hosts && options->hosts->scratch[0])
+		r.scratch = strdup(options->hosts->scratch);
+	opened = run_open(&r, member(vector, "engine"), true);
+	if (is_refused_by_hosts(&r, opened, model_error))
+		note_refused_call(&r, outcome, 0);
+	else if (settle_result(&r, opened, model_error))
+		note_failure(&r, outcome->failures, 0, "model");
 	else if (!model_error)
-		run_steps(&r, failures);
+		run_steps(&r, outcome);
 	run_close(&r);
-	scratch_remove(r.scratch);
+	if (options->hosts)
+		free(r.scratch);
+	else
+		scratch_remove(r.scratch);
 	json_object_put(r.failure);
-	return failures;
 }

@@ -15,18 +15,22 @@
 
 #define RUN_TEXT (EMBENG_ERROR_TEXT + 256)
 
+struct vector_hosts;
+
 /**
  * struct run_options - options of the whole call
  * @device: name of the device as given, without the cores that a vector asks for
  * @cores: cores for vectors that ask for no number; 0: the device's default
  * @fixed_cores: the device's cores cannot be chosen, so the cores of vectors are ignored
  * @keep_going: go on after a failed step
+ * @hosts: the hosts that run the vectors together, or NULL: this process does alone
  */
 struct run_options {
 	const char *device;
 	int64_t cores;
 	bool fixed_cores;
 	bool keep_going;
+	const struct vector_hosts *hosts;
 };
 
 /* Shape of a feature's activations, with dim; rank 0 before the first dequeue. */
@@ -43,6 +47,8 @@ size_t shape_elements(const struct output_shape *shape);
  * @trains: it was opened with the vector's optimizers
  * @added: steps that added tables since then, in their order
  * @scratch: folder for checkpoints, made when it is first needed, or NULL
+ * @first_replica: first one that this host feeds; @replica_count: how many
+ * @wait_ns: time that the calls of this step may take
  * @text: sentence of the last call that failed
  * @failure: feature, element and numbers of the last step with a wrong result
  */
@@ -57,12 +63,16 @@ struct run {
 	const struct json **added;
 	size_t added_count;
 	char *scratch;
+	uint32_t first_replica, replica_count;
+	int64_t wait_ns;
 	char text[RUN_TEXT];
 	struct json_object *failure;
 };
 
 /* Returned by a step when no call failed but a number is wrong. */
 #define STEP_MISMATCH 1
+/* Returned by a step that is another host's to make. */
+#define STEP_ELSEWHERE 2
 
 /* Both return @err. The first takes a sentence of the runner's own, the second the library's. */
 int run_fail(struct run *r, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -135,12 +145,21 @@ int read_partition_flavour(struct run *r, const struct json *body,
 struct json_object *vector_lacks(const struct json *vector);
 
 /**
- * vector_run() - run all steps
- *
- * Return: the failures, a list owned by the caller, empty when it passed. Each
- * has "step" (from 1, 0: the model), "verb", "message", and where numbers
- * differ "feature" or "table", "at", "got", "expected", "largest_error".
+ * struct vector_outcome - how a vector ended
+ * @failures: a list owned by the caller, empty when it passed. Each has "step" (from 1, 0: the model),
+ *	"verb", "message", and where numbers differ "feature" or "table", "at", "got", "expected",
+ *	"largest_error"
+ * @refused_step: the first step with a call that a group of hosts refuses; below 0: none
+ * @refused: the sentence of that call
  */
-struct json_object *vector_run(const struct json *vector, const struct run_options *options);
+struct vector_outcome {
+	struct json_object *failures;
+	int64_t refused_step;
+	char refused[RUN_TEXT + 16];
+};
+
+/* Runs all steps. Over hosts also those after one that failed, since another host may wait for them. */
+void vector_run(const struct json *vector, const struct run_options *options,
+		struct vector_outcome *outcome);
 
 #endif

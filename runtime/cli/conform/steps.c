@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The steps of a vector, one function for each verb. Nothing waits: every deadline is 0. Longer
- * steps have files of their own (lookup.c, partition.c and others).
+ * The steps of a vector, one function for each verb. Nothing waits in one process, where every deadline is 0.
+ * Longer steps have files of their own (lookup.c, partition.c and others).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare.h"
+#include "hosts.h"
 #include "input.h"
 #include "value.h"
 
@@ -16,7 +17,7 @@
 
 static int enqueue_made(struct run *r, struct embeng_batch *b, const struct json *body)
 {
-	int err = embeng_enqueue(r->e, b, 0);
+	int err = embeng_enqueue(r->e, b, r->wait_ns);
 
 	(void)body;
 	return err ? run_library(r, err) : 0;
@@ -33,12 +34,16 @@ static int with_batch(struct run *r, const struct json *body, enum embeng_mode m
 
 	if (err)
 		return err;
+	if (vector_hosts_elsewhere(r, replica))
+		return mode == EMBENG_INFERENCE ? vector_hosts_look(r) : STEP_ELSEWHERE;
 	err = batch_begin(r, mode, replica, &b);
 	if (err)
 		return err;
 	err = inputs_add(r, b, member(body, "features"), &kept);
 	if (!err)
 		err = use(r, b, body);
+	else if (mode == EMBENG_INFERENCE && r->options->hosts)
+		vector_hosts_look(r); /* the others are in the call */
 	embeng_batch_free(b);
 	inputs_free(kept);
 	return err;
@@ -68,7 +73,9 @@ static int step_discard(struct run *r, const struct json *body)
 
 	if (err)
 		return err;
-	err = embeng_discard(r->e, replica, 0);
+	if (vector_hosts_elsewhere(r, replica))
+		return STEP_ELSEWHERE;
+	err = embeng_discard(r->e, replica, r->wait_ns);
 	return err ? run_library(r, err) : 0;
 }
 
@@ -120,7 +127,9 @@ static int step_dequeue(struct run *r, const struct json *body)
 		err = check_feature_names(r, expect);
 	if (err)
 		return err;
-	err = embeng_dequeue(r->e, replica, 0, &activations);
+	if (vector_hosts_elsewhere(r, replica))
+		return STEP_ELSEWHERE;
+	err = embeng_dequeue(r->e, replica, r->wait_ns, &activations);
 	if (err)
 		return run_library(r, err);
 	remember_shapes(r, &activations);

@@ -142,6 +142,12 @@ static int train_tables(const struct output *out, const struct learn *learn,
 
 	if (rc == -ENODATA)
 		return refuse_no_data(out, l->settings);
+	if (rc == -EXDEV)
+		return output_fail(out, CLI_UNSUPPORTED, ENOTSUP, NULL,
+				   "the verb trains in one process, and the device %s is one over "
+				   "several hosts; a program can train there, as the example "
+				   "train_hosts does",
+				   device_choose(l->settings->device));
 	if (rc)
 		return output_library_failure(out, rc, rc == -ENODEV ? device_hint : NULL);
 	report_data(out, l);

@@ -72,6 +72,15 @@ static int open_buffers(struct trainer *t)
 	return t->batch && s->context && s->splits && s->targets ? 0 : -ENOMEM;
 }
 
+/* The training feeds one replica, which only one host would have. */
+static int check_alone(struct trainer *t)
+{
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+	int rc = embeng_info(t->e, &info);
+
+	return rc ? rc : info.hosts > 1 ? -EXDEV : 0;
+}
+
 int trainer_open(struct trainer *t, const struct dataset *data, const struct split *split,
 		 const struct settings *settings)
 {
@@ -81,6 +90,8 @@ int trainer_open(struct trainer *t, const struct dataset *data, const struct spl
 	rc = sampler_init(&t->sampler, data, split, (uint64_t)settings->seed);
 	if (!rc)
 		rc = open_model(t, data->items.count);
+	if (!rc)
+		rc = check_alone(t);
 	if (!rc)
 		rc = open_buffers(t);
 	if (rc)

@@ -43,7 +43,7 @@ struct trainer {
 	uint64_t dense_ns;
 };
 
-/* Return: 0; -ENODATA when there is nothing to learn; or an errno with embeng_last_error() set. */
+/* Return: 0; -ENODATA when there is nothing to learn; -EXDEV: the device is on several hosts; or an errno with embeng_last_error() set. */
 int trainer_open(struct trainer *t, const struct dataset *data, const struct split *split,
 		 const struct settings *settings);
 
