@@ -23,7 +23,8 @@ class Upstream(NamedTuple):
 TORCHREC = "meta-pytorch/torchrec"
 TORCHREC_COMMIT = "376cac6ad13c3a6e7fd43cc0fe432abbc7c39f7d"
 
-# Cases, and the modules beside them that they import; all others are stand-ins.
+# Cases, and modules that they import. These import others, so the folder has all of
+# jax_tpu_embedding/ as it stands at this commit; what is compiled there has stand-ins.
 JAX_TPU = "jax-ml/jax-tpu-embedding"
 JAX_TPU_COMMIT = "566086da396606ee54df20e2e08c1d64749ae93c"
 _JAX_TPU_LIB = "jax_tpu_embedding/sparsecore/lib/"
