@@ -35,8 +35,9 @@ NAMES = [name for name in (Path(path).stem for path in TENSORFLOW_HASHES)
 def _run_files() -> dict[str, dict[str, Any]]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     program = Path(__file__).with_name("tensorflow_cases.py")
+    # TensorFlow itself may wait for ever where it deletes the iterator of a data set.
     done = subprocess.run([sys.executable, str(program), *NAMES], capture_output=True, text=True,
-                          env=environment, check=False)
+                          env=environment, check=False, timeout=3600)
     assert done.returncode == 0, done.stderr[-4000:]
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"file"')]
     return {one["file"]: one["cases"] for one in found}
