@@ -105,8 +105,9 @@ def fixed_addresses():
     return prefix if works else []
 
 
-def run_tests(stage, suites, names=()):
-    """Runs these suites of the stage, or tests, and returns meson's record of each test."""
+def run_tests(stage, suites, whole, names=()):
+    """Runs these suites of the stage, or tests, and returns meson's record of each test. With @whole,
+    loops of which a sanitizer runs a sample are run in full."""
     directory = os.path.join(TOP, stage.directory)
     log = os.path.join(directory, "meson-logs", "testlog.json")
     if os.path.exists(log):
@@ -122,6 +123,8 @@ def run_tests(stage, suites, names=()):
         command = fixed_addresses() + command
     environment = {**os.environ, **stage.environment,
                    "CK_TIMEOUT_MULTIPLIER": str(stage.multiplier)}
+    if whole:
+        environment["EMBENG_TEST_WHOLE"] = "1"
     subprocess.call(command, cwd=TOP, env=environment)
     if not os.path.exists(log):
         return []
@@ -148,7 +151,7 @@ def run_build(name, whole, slow):
         say(f"FAILED {stage.title}: the build")
         return Count(failed=1)
     say(f"== {stage.title}: test {', '.join(suites) or 'everything'}")
-    return count_records(stage, run_tests(stage, suites), slow)
+    return count_records(stage, run_tests(stage, suites, whole), slow)
 
 
 def count_records(stage, records, slow):
@@ -214,7 +217,7 @@ def run_distributed(slow):
         return Count(failed=1)
     total = Count()
     for suites, names in (["mpi"], []), ([], DISTRIBUTED):
-        total = total.plus(count_records(stage, run_tests(stage, suites, names), slow))
+        total = total.plus(count_records(stage, run_tests(stage, suites, True, names), slow))
     say("== distributed: jobs over hosts")
     command = [sys.executable, os.path.join(TOP, "tests", "mpi", "distributed.py"),
                os.path.join(TOP, stage.directory)]

@@ -32,7 +32,7 @@ END_TEST
 
 static void add(TCase *tcase)
 {
-	add_variant_tests(tcase, same_bits_on_any_cores, MODELS);
+	add_sampled_variant_tests(tcase, same_bits_on_any_cores, MODELS);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A handle over any number of hosts gives the bits of one process. */
 #include "hosts_help.h"
+#include "sample.h"
 #include "suite.h"
 
 #define DEADLINE (20 * 1000 * GROUP_MS)
@@ -244,10 +245,10 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, bits_of_one_process, 0, 4 * HOST_COUNTS);
+	add_sampled_loop(tcase, bits_of_one_process, 0, 4 * HOST_COUNTS);
 	tcase_add_loop_test(tcase, bits_of_a_table_too_large_to_be_whole, 0, HOST_COUNTS);
 	tcase_add_test(tcase, another_order_differs);
-	tcase_add_loop_test(tcase, bits_of_spread_rows, 0, 5 * HOST_COUNTS);
+	add_sampled_loop(tcase, bits_of_spread_rows, 0, 5 * HOST_COUNTS);
 	tcase_add_loop_test(tcase, bits_of_policies, EMBENG_POLICY_ERROR, EMBENG_POLICY_ZERO + 1);
 	tcase_add_loop_test(tcase, bits_of_mixed_tables, 0, HOST_COUNTS);
 	tcase_add_test(tcase, zeros_of_spread_rows_keep_their_sign);

@@ -11,6 +11,7 @@
 
 #include "engine/kernels/kernels.h"
 #include "engine/kernels/variants.h"
+#include "sample.h"
 
 /* The variant, or NULL after saying what is skipped. */
 static inline const struct kernel_ops *variant_or_skip(u32 index, const char *test)
@@ -29,6 +30,14 @@ static inline void add_variant_tests(TCase *tcase, const TTest *test, int count)
 	for (int v = 0; kernel_variant((u32)v); v++)
 		if (variant_or_skip((u32)v, test->name))
 			tcase_add_loop_test(tcase, test, v * count, (v + 1) * count);
+}
+
+/* The same with those of the cases that are in the sample. */
+static inline void add_sampled_variant_tests(TCase *tcase, const TTest *test, int count)
+{
+	for (int v = 0; kernel_variant((u32)v); v++)
+		if (variant_or_skip((u32)v, test->name))
+			add_sampled_loop(tcase, test, v * count, (v + 1) * count);
 }
 
 /* For a test that compares the variants among themselves. */
