@@ -182,6 +182,11 @@ mkdir empty-root
 "$embeng" report --root empty-root -o - >out 2>err
 tar -tf out >list && grep -q '^embeng-report/README$' list && report ok 'on standard output' ||
 	report no 'on standard output'
+for end in gz tgz xz zst zip; do
+	expect "a name of a compressed file, .$end" 2 report -o "packed.$end"
+	says err 'says that the archive is none' "packed\.$end: the archive is a tar file, which is not compressed; its name cannot end in \.$end"
+	[ ! -e "packed.$end" ] && report ok 'and nothing is written' || report no 'and nothing is written'
+done
 expect 'both on standard output' 2 report -o - --json
 expect 'no such tree' 2 report --root nowhere -o report2.tar
 [ ! -e report2.tar ] && report ok 'makes no archive' || report no 'makes no archive'

@@ -63,6 +63,39 @@ static error_t parse_report_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* A tar file by such a name would be taken for a compressed one, which no program could read. */
+static const char *find_compression(const char *path)
+{
+	static const char *const ends[] = {".gz", ".tgz", ".xz", ".txz", ".bz2", ".zst", ".zip"};
+	size_t length = strlen(path);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t end = strlen(ends[i]);
+
+		if (length >= end && !strcmp(path + length - end, ends[i]))
+			return ends[i];
+	}
+	return NULL;
+}
+
+/* Return: an exit status, which was told. */
+static int check_archive_path(const struct output *out, const char *path)
+{
+	const char *compression = find_compression(path);
+
+	if (out->json && !strcmp(path, "-"))
+		return output_fail(
+			out, CLI_USAGE, EINVAL, "name another file with -o",
+			"the archive and the document cannot both go to standard output");
+	if (compression)
+		return output_fail(out, CLI_USAGE, EINVAL,
+				   "name it .tar, and compress it afterwards",
+				   "%s: the archive is a tar file, which is not compressed; its "
+				   "name cannot end in %s",
+				   path, compression);
+	return CLI_OK;
+}
+
 static int gather_all(struct gather *g)
 {
 	int err = clean_learn(&g->bundle->clean, g->tree);
@@ -125,10 +158,8 @@ int cmd_report(int argc, char **argv)
 	struct gather g = {.bundle = &bundle};
 	int code = command_parse(&argp, argc, argv, &out, &call), err;
 
-	if (!code && out.json && !strcmp(call.path, "-"))
-		code = output_fail(
-			&out, CLI_USAGE, EINVAL, "name another file with -o",
-			"the archive and the document cannot both go to standard output");
+	if (!code)
+		code = check_archive_path(&out, call.path);
 	if (code)
 		return code;
 	err = tree_open(call.root, &g.tree);
