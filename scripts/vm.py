@@ -53,7 +53,7 @@ ROWS = {
 }
 
 # Scripts that load the emulator themselves take its parameters.
-LOADS = ("doctor", "emulator", "generation", "sleep")
+LOADS = ("doctor", "emulator", "firmware", "generation", "sleep", "validate")
 # Without an instrumented kernel a script has less to see, and less time for it.
 QUICK = ("hostile",)
 # The instrumented kernel takes 20 minutes for all vectors, and the rows after the first change how

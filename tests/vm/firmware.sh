@@ -3,10 +3,12 @@
 # The driver and the emulated device check who signed firmware: images that are refused cost nothing,
 # the recovery image boots, and the rollback limit holds. In a virtual machine, with keys that are
 # made here. Speaks TAP.
-# usage: tests/vm/run -- tests/vm/firmware.sh BUILD-FOLDER
+# usage: tests/vm/run -- tests/vm/firmware.sh BUILD-FOLDER [PARAMETER...]
 set -u
 
 build=$1
+shift
+place=$*
 source=$(cd "$(dirname "$0")/../.." && pwd)
 . "$source/tests/vm/tap.sh"
 address=0eb0:00:00.0
@@ -173,7 +175,8 @@ stays_enrolled()
 # Both modules anew: the emulator's devices forget all that they ran.
 reload()
 {
-	rmmod embeng && rmmod embeng_emu && insmod "$modules/emulator/embeng_emu.ko" &&
+	# shellcheck disable=SC2086
+	rmmod embeng && rmmod embeng_emu && insmod "$modules/emulator/embeng_emu.ko" $place &&
 		insmod "$modules/embeng.ko" "$@"
 }
 

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 # embeng validate on a device behind the driver, in a virtual machine: a device in order passes, and
 # one that is broken in one way fails the suite that is meant to find it. Speaks TAP.
-# usage: tests/vm/run -- tests/vm/validate.sh BUILD-FOLDER
+# usage: tests/vm/run -- tests/vm/validate.sh BUILD-FOLDER [PARAMETER...]
 set -u
 
 build=$1
+shift
+place=$*
 source=$(cd "$(dirname "$0")/../.." && pwd)
 . "$source/tests/vm/tap.sh"
 address=0eb0:00:00.0
@@ -97,7 +99,8 @@ renew()
 {
 	rmmod embeng
 	rmmod embeng_emu
-	insmod "$modules/emulator/embeng_emu.ko" && insmod "$modules/embeng.ko" &&
+	# shellcheck disable=SC2086
+	insmod "$modules/emulator/embeng_emu.ko" $place && insmod "$modules/embeng.ko" &&
 		echo 2000 >"$parameters/admin_timeout_ms" && ls "$function/accel" >/dev/null
 }
 
