@@ -320,7 +320,8 @@ EMBENG_API void embeng_interrupt(struct embeng *e, int on);
  * every 50 ms, for the first time 50 ms from now, while they copy, compute, or get memory from the
  * system. No lock of the library is held then, but updates may wait until @ask returns. A call that was
  * ended has changed nothing. The search for the holders of a table whose combiner is max does not ask, nor
- * do norms and gradients of weights over a group of hosts, which cannot end on one host alone. Waits do not ask: give
+ * do norms and gradients of weights over a group of hosts, which cannot end on one host alone. Waits do not ask, but
+ * for those of embeng_lookup() for other hosts, where @ask may make no call of all hosts: give
  * them a timeout, and call again.
  */
 EMBENG_API void embeng_ask(embeng_ask_fn ask, void *arg);
@@ -682,10 +683,15 @@ struct embeng_output {
  * @b: made with EMBENG_INFERENCE
  * @outputs: [count], in feature order; written in place where they lie in buffers, copied elsewhere
  * @count: features of the model
- * @timeout_ns: how long to wait where some replicas alone have looked up a pipelined step
+ * @timeout_ns: how long to wait where some replicas alone have looked up a pipelined step, and over a group of
+ *	hosts for the other hosts
  *
  * Sees every complete update that was handed in. Any number of threads may call at once, also for one
- * replica, each with a batch of its own. Outputs are untouched if the batch is refused. Return: 0,
+ * replica, each with a batch of its own. Outputs are untouched if the batch is refused.
+ *
+ * Over a group of hosts all make the call. One that ends by its timeout (-ETIME), embeng_ask() or
+ * embeng_interrupt() (-EINTR) cannot be taken back, since the others count on this host: a call with the same ids
+ * goes on with it, and any other call of all hosts ends it first. Return: 0,
  * or as embeng_enqueue(); -EBUSY when the program has all inference views of the replica.
  */
 EMBENG_API int embeng_lookup(struct embeng *e, struct embeng_batch *b,

@@ -281,6 +281,94 @@ START_TEST(steps_ahead)
 }
 END_TEST
 
+/* -- lookups that other hosts make later -- */
+
+static _Thread_local float looked[RUN_FEATURES][RUN_SAMPLES * 96];
+
+static int look_up(struct run_host *h, uint64_t step, int64_t timeout_ns)
+{
+	static _Thread_local struct run_bags bags[RUN_FEATURES];
+	struct embeng_batch *b = embeng_batch_new(h->e, EMBENG_INFERENCE, h->rank);
+	struct embeng_output outputs[RUN_FEATURES];
+	int ret;
+
+	memset(looked, 0, sizeof(looked));
+	for (int f = 0; f < RUN_FEATURES; f++) {
+		const uint64_t rows = f == RUN_SEQUENCE ? 3 : 1;
+
+		run_input(h->run, b, step, h->rank, f, &bags[f]);
+		outputs[f] = (struct embeng_output){.data = looked[f],
+						    .elements = b->inputs[f].samples * rows *
+								(uint64_t)run_dims[run_tables[f]]};
+	}
+	ret = embeng_lookup(h->e, b, outputs, RUN_FEATURES, timeout_ns);
+	embeng_batch_free(b);
+	return ret;
+}
+
+/* All hosts look a batch up at once; expects the activations that @seen has. */
+static void expect_seen(struct run_host *h, uint64_t step, const void *seen)
+{
+	ck_assert_int_eq(look_up(h, step, -1), 0);
+	ck_assert_int_eq(memcmp(seen, looked, sizeof(looked)), 0);
+}
+
+static int end_call(void *count)
+{
+	return ++*(int *)count > 0;
+}
+
+/* Host 0 gives up in each way and goes on with the same lookup; or with another one; or with another call. */
+static void give_up_lookups(struct run_host *h)
+{
+	static _Thread_local float seen[RUN_FEATURES][RUN_SAMPLES * 96];
+	uint64_t step;
+	int asked = 0;
+
+	if (h->rank) {
+		usleep(300000);
+	} else {
+		expect_last(look_up(h, 1, 0), -ETIME, "not all hosts have made the call");
+		expect_last(look_up(h, 1, 20000000), -ETIME, "call again");
+		embeng_ask(end_call, &asked);
+		expect_last(look_up(h, 1, -1), -EINTR, "embeng_ask()");
+		embeng_ask(NULL, NULL);
+		ck_assert_int_eq(asked, 1);
+		embeng_interrupt(h->e, 1);
+		expect_last(look_up(h, 1, -1), -EINTR, "embeng_interrupt()");
+		embeng_interrupt(h->e, 0);
+	}
+	ck_assert_int_eq(look_up(h, 1, -1), 0);
+	memcpy(seen, looked, sizeof(seen));
+	expect_seen(h, 1, seen);
+
+	/* Host 1 makes both lookups, of which host 0 has given the first up. */
+	if (h->rank) {
+		usleep(100000);
+		ck_assert_int_eq(look_up(h, 1, -1), 0);
+	} else {
+		expect_last(look_up(h, 1, 1000000), -ETIME, "call again");
+	}
+	ck_assert_int_eq(look_up(h, 2, -1), 0);
+	ck_assert_int_ne(memcmp(seen, looked, sizeof(seen)), 0);
+	memcpy(seen, looked, sizeof(seen));
+	expect_seen(h, 2, seen);
+
+	if (h->rank)
+		ck_assert_int_eq(look_up(h, 1, -1), 0);
+	else if (look_up(h, 1, 0))
+		expect_last(-ETIME, -ETIME, "call again");
+	ck_assert_int_eq(embeng_step(h->e, &step), 0);
+	ck_assert_uint_eq(step, 0);
+	expect_seen(h, 2, seen);
+}
+
+START_TEST(lookups_end_in_time)
+{
+	run_two(give_up_lookups);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
@@ -290,6 +378,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, descriptor_is_readable_over_hosts);
 	tcase_add_test(tcase, other_thread_is_told);
 	tcase_add_loop_test(tcase, steps_ahead, 0, 4);
+	tcase_add_test(tcase, lookups_end_in_time);
 }
 
 int main(void)

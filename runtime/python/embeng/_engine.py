@@ -265,8 +265,8 @@ class Engine(_core.Engine):
     Over a group the numbers are those of one process with as many replicas, to the bit. Each host
     feeds :attr:`replicas`, and makes the same calls in the same order; those that are impossible
     over hosts raise :class:`NotSupportedError`. After a failure of a host each call raises what
-    :meth:`Group.exchange` does. A lookup there ignores `timeout`, and answers Ctrl-C when all hosts
-    have made it or the group's deadline has passed.
+    :meth:`Group.exchange` does. A lookup there that ends by its `timeout` or by Ctrl-C is still
+    under way: one with the same ids goes on with it, and any other call of all hosts ends it first.
     """
 
     _tables: list[Table]

@@ -283,3 +283,28 @@ def test_hosts_that_name_other_numbers_of_rows() -> None:
     assert (first[0], second[0]) == ((2, 64), (0, 64))
     assert numpy.array_equal(first[2], numpy.arange(rows))
     assert second[1][:, 0].tolist() == [1, 69_999] and second[2].tolist() == [5]
+
+
+def test_a_lookup_ends_in_time() -> None:
+    """The host that gave up goes on with the same lookup, or makes another one."""
+    def act(group: Group) -> list[Any]:
+        with open_over(group) as engine:
+            first, second = {"z": [1, 2 + group.rank]}, {"z": [5]}
+            if group.rank:
+                time.sleep(0.3)
+            else:
+                for seconds in (0, 0.05):
+                    with pytest.raises(embeng.WaitTimeoutError, match="call again"):
+                        engine.lookup(first, timeout=seconds)
+            found = [engine.lookup(first)["z"], engine.lookup(first)["z"]]
+            if group.rank:
+                time.sleep(0.1)
+                engine.lookup(first)
+            else:
+                with pytest.raises(embeng.WaitTimeoutError):
+                    engine.lookup(first, timeout=0.01)
+            return [*found, engine.lookup(second)["z"], engine["b"].read([1, 2, 5])]
+
+    for once, again, other, rows in run_hosts(2, act):
+        assert numpy.array_equal(once, again) and numpy.array_equal(once[0], rows[0])
+        assert numpy.array_equal(other[0], rows[2]) and not numpy.array_equal(once[0], rows[2])

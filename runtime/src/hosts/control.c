@@ -11,9 +11,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ask.h"
 #include "base/clock.h"
 #include "group/group.h"
-#include "hosts.h"
+#include "steps.h"
 
 /* A thread looks so often whether embeng_interrupt() was called. */
 #define NAP_NS 20000000ull
@@ -176,31 +177,111 @@ static int agree_on_step(struct hosts *h, struct progress *p)
 	return ret;
 }
 
-int hosts_enter(struct embeng *e)
+/* All steps that this host has handed in have passed. */
+static int await_progress(struct hosts *h, struct deadline deadline)
+{
+	struct progress p = own_progress(h);
+	int ret = 0;
+
+	if (h->e->replica_count < h->hosts)
+		ret = agree_on_step(h, &p);
+	pthread_mutex_lock(&h->e->lock);
+	ret = ret ? ret : hosts_wait(h, has_come, &p, deadline);
+	h->call_step = p.updated;
+	if (hosts_is_late(h, ret))
+		ret = fail(ret,
+			   "the lookup would wait for steps of other hosts; call again to go on");
+	pthread_mutex_unlock(&h->e->lock);
+	return ret;
+}
+
+static int enter_hosts(struct embeng *e, struct deadline deadline, bool looks)
 {
 	struct hosts *h = e->hosts;
-	struct progress p;
 	int ret;
 
 	pthread_mutex_lock(&h->turn);
-	p = own_progress(h);
 	pthread_mutex_lock(&e->lock);
 	ret = hosts_check(h);
 	pthread_mutex_unlock(&e->lock);
-	if (!ret && e->replica_count < h->hosts)
-		ret = agree_on_step(h, &p);
-	pthread_mutex_lock(&e->lock);
-	ret = ret ? ret : hosts_wait(h, has_come, &p, deadline_never());
-	h->call_step = p.updated;
-	pthread_mutex_unlock(&e->lock);
+	if (!ret && h->looking && !looks)
+		ret = infer_settle(h, deadline);
+	if (!ret && !h->looking)
+		ret = await_progress(h, deadline);
 	if (ret)
 		pthread_mutex_unlock(&h->turn);
 	return ret;
 }
 
+int hosts_enter(struct embeng *e)
+{
+	return enter_hosts(e, deadline_never(), false);
+}
+
+int hosts_enter_lookup(struct embeng *e, struct deadline deadline)
+{
+	return enter_hosts(e, deadline, true);
+}
+
 void hosts_leave(struct embeng *e)
 {
 	pthread_mutex_unlock(&e->hosts->turn);
+}
+
+int hosts_control_begin(struct embeng *e, const char *phase, int status,
+			const struct embeng_bytes *send)
+{
+	struct hosts *h = e->hosts;
+	struct embeng_exchange x = hosts_step_exchange(h, phase, h->call_step, CHANNEL_CONTROL);
+	struct embeng_error error = {.size = sizeof(error)};
+	int ret;
+
+	embeng_last_error(&error);
+	x.status = status;
+	x.text = error.text;
+	x.send = send;
+	ret = embeng_group_begin(h->group, &x, NULL);
+	if (ret && group_cause(h->group))
+		hosts_fail(h, ret);
+	return ret;
+}
+
+int hosts_control_wait(struct embeng *e, struct deadline deadline)
+{
+	struct hosts *h = e->hosts;
+	int ret = embeng_group_wait(h->group, CHANNEL_CONTROL, 0, NULL);
+
+	while (ret == -ETIME) {
+		const uint64_t now = now_ns();
+		uint64_t nap = NAP_NS;
+
+		if (deadline.poll || (deadline.at != UINT64_MAX && now >= deadline.at))
+			return fail(-ETIME,
+				    "embeng_lookup: not all hosts have made the call, which goes "
+				    "on; call again to wait for it");
+		ret = ask_program();
+		if (ret)
+			return ret;
+		if (deadline.program && __atomic_load_n(&e->interrupted, __ATOMIC_RELAXED))
+			return fail(-EINTR,
+				    "the lookup was ended by embeng_interrupt(), and goes on; turn "
+				    "it off, and call again to wait for it");
+		if (deadline.at != UINT64_MAX && deadline.at - now < nap)
+			nap = deadline.at - now;
+		ret = embeng_group_wait(h->group, CHANNEL_CONTROL, (int64_t)nap, NULL);
+	}
+	return ret;
+}
+
+int hosts_control_end(struct embeng *e, struct embeng_bytes *received)
+{
+	struct hosts *h = e->hosts;
+	int ret = embeng_group_end(h->group, CHANNEL_CONTROL, received, NULL);
+	int cause = ret ? group_cause(h->group) : 0;
+
+	if (cause)
+		hosts_fail(h, cause);
+	return cause ? cause : ret;
 }
 
 int hosts_control(struct embeng *e, const char *phase, int status, const struct embeng_bytes *send,

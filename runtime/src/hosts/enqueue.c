@@ -187,7 +187,7 @@ static int enqueue_training(struct hosts *h, const struct embeng_batch *b, struc
 	return finish_enqueue(h, slot, b, ret);
 }
 
-static int enqueue_serving(struct hosts *h, const struct embeng_batch *b)
+static int enqueue_serving(struct hosts *h, const struct embeng_batch *b, struct deadline deadline)
 {
 	struct embeng *e = h->e;
 	struct slot *slot;
@@ -203,7 +203,7 @@ static int enqueue_serving(struct hosts *h, const struct embeng_batch *b)
 	if (!slot)
 		return -EBUSY;
 	pthread_mutex_unlock(&e->lock);
-	ret = infer_slot(h, slot, b);
+	ret = infer_slot(h, slot, b, deadline);
 	pthread_mutex_lock(&e->lock);
 	slot->state = ret ? SLOT_FREE : SLOT_ACCEPTED;
 	slot->order = ++e->replicas[slot->replica].order;
@@ -217,7 +217,7 @@ int hosts_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns)
 
 	pthread_mutex_lock(&e->lock);
 	ret = b->mode == EMBENG_TRAIN ? enqueue_training(e->hosts, b, deadline_in(timeout_ns))
-				      : enqueue_serving(e->hosts, b);
+				      : enqueue_serving(e->hosts, b, deadline_in(timeout_ns));
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

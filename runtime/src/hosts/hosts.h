@@ -210,12 +210,19 @@ struct hosts {
 
 	pthread_mutex_t turn; /* one collective call at a time, which has what follows */
 	struct cargo asking_cargo;
+	int looking;	    /* the exchange of a lookup that was left under way: enum looking */
+	int looking_status; /* that this host brought to it */
+	struct hosts_memory looked_for; /* [looked_bytes]: its ids, to know the call that goes on */
+	uint64_t looked_bytes;
 	struct hosts_memory answer;
 	struct embeng_batch *asked;    /* an inference batch of the owner handle */
 	struct embeng_output *outputs; /* [features of the owner handle] */
 	uint64_t call_step;	       /* its step, while it is under way */
 	int event;		       /* eventfd of embeng_fd(), or -1 */
 };
+
+/* Exchanges of a lookup whose wait may end before they do. */
+enum looking { LOOKING_NOT, LOOKING_IDS, LOOKING_ANSWERS };
 
 /* -- for calls on rows, statistics, steps and checkpoints -- */
 
@@ -243,6 +250,8 @@ static inline bool hosts_is_spread(const struct hosts *h, int table)
  * Return: 0, then hosts_leave() must follow; or why the handle or the group has failed.
  */
 int hosts_enter(struct embeng *e);
+/* The same for a lookup, which goes on with one that is under way, and waits no longer than @deadline. */
+int hosts_enter_lookup(struct embeng *e, struct deadline deadline);
 void hosts_leave(struct embeng *e);
 
 /**
@@ -257,6 +266,15 @@ void hosts_leave(struct embeng *e);
  */
 int hosts_control(struct embeng *e, const char *phase, int status, const struct embeng_bytes *send,
 		  struct embeng_bytes *received);
+
+/*
+ * An exchange as of hosts_control() in parts. hosts_control_wait() returns -ETIME or -EINTR if @deadline passed or
+ * the program wants to end the call: the exchange goes on, and is to be waited for again.
+ */
+int hosts_control_begin(struct embeng *e, const char *phase, int status,
+			const struct embeng_bytes *send);
+int hosts_control_wait(struct embeng *e, struct deadline deadline);
+int hosts_control_end(struct embeng *e, struct embeng_bytes *received);
 
 /* -- inside -- */
 

@@ -251,6 +251,7 @@ void steps_free(struct hosts *h)
 	}
 	embeng_batch_free(h->asked);
 	free(h->answer.data);
+	free(h->looked_for.data);
 	free(h->outputs);
 	free(h->batches);
 	free(h->views);
