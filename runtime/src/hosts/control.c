@@ -14,7 +14,7 @@
 #include "base/ask.h"
 #include "base/clock.h"
 #include "group/group.h"
-#include "steps.h"
+#include "hosts.h"
 
 /* A thread looks so often whether embeng_interrupt() was called. */
 #define NAP_NS 20000000ull
@@ -205,7 +205,7 @@ static int enter_hosts(struct embeng *e, struct deadline deadline, bool looks)
 	ret = hosts_check(h);
 	pthread_mutex_unlock(&e->lock);
 	if (!ret && h->looking && !looks)
-		ret = infer_settle(h, deadline);
+		ret = h->settle(h, deadline);
 	if (!ret && !h->looking)
 		ret = await_progress(h, deadline);
 	if (ret)

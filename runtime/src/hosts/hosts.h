@@ -210,8 +210,9 @@ struct hosts {
 
 	pthread_mutex_t turn; /* one collective call at a time, which has what follows */
 	struct cargo asking_cargo;
-	int looking;	    /* the exchange of a lookup that was left under way: enum looking */
-	int looking_status; /* that this host brought to it */
+	int looking; /* the exchange of a lookup that was left under way: enum looking */
+	int (*settle)(struct hosts *h, struct deadline deadline); /* ends it, once @looking */
+	int looking_status;					  /* that this host brought to it */
 	struct hosts_memory looked_for; /* [looked_bytes]: its ids, to know the call that goes on */
 	uint64_t looked_bytes;
 	struct hosts_memory answer;

@@ -202,8 +202,11 @@ static int finish_looking(struct hosts *h, struct deadline deadline)
 	return 0;
 }
 
-/* A refusal of that lookup is nobody's any more; a failure of the group is. */
-int infer_settle(struct hosts *h, struct deadline deadline)
+/*
+ * Ends a lookup that was left under way, and drops its activations. A refusal of that lookup is nobody's any more; a
+ * failure of the group is.
+ */
+static int settle_looking(struct hosts *h, struct deadline deadline)
 {
 	int ret = finish_looking(h, deadline);
 
@@ -217,6 +220,7 @@ static int begin_looking(struct hosts *h, int status)
 
 	if (!ret) {
 		h->looking = LOOKING_IDS;
+		h->settle = settle_looking;
 		h->looking_status = status;
 	}
 	return ret;
@@ -228,7 +232,7 @@ static int look_on_hosts(struct hosts *h, int status, struct deadline deadline)
 	int ret = 0;
 
 	if (h->looking && !is_under_way(h, status))
-		ret = infer_settle(h, deadline);
+		ret = settle_looking(h, deadline);
 	if (ret)
 		return ret;
 	if (!h->looking)

@@ -36,7 +36,5 @@ int hosts_lookup(struct embeng *e, struct embeng_batch *b, const struct embeng_o
 		 int64_t timeout_ns);
 int infer_slot(struct hosts *h, struct slot *slot, const struct embeng_batch *b,
 	       struct deadline deadline);
-/* Ends a lookup that was left under way, and drops its activations: the other hosts count on this one. */
-int infer_settle(struct hosts *h, struct deadline deadline);
 
 #endif
