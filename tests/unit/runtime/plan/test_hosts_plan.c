@@ -224,7 +224,7 @@ START_TEST(width_of_a_place)
 		const struct embeng_hosts_table *t = &plan->tables[0];
 
 		ck_assert_uint_eq(t->costs[1].ids, t->rows * (more ? 8 : 4));
-		ck_assert_uint_eq(t->costs[2].ids, t->ids * (more ? 12 : 8));
+		ck_assert_uint_eq(t->costs[2].ids, t->rows * (more ? 8 : 4));
 		embeng_hosts_plan_free(plan);
 		embeng_model_free(m);
 	}
