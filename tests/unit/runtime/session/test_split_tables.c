@@ -114,10 +114,10 @@ static void move_state(struct embeng *e, const struct embeng_shard *shard, bool 
 {
 	for (int t = 0; t < TABLES; t++) {
 		const struct whole_table whole = {.rows = tables[t].rows,
-						 .dim = (size_t)tables[t].dim,
-						 .arrays = help_array_count(e, t, ARRAYS),
-						 .apart = MOST_ROWS * MOST_DIM,
-						 .numbers = state->numbers[t][0]};
+						  .dim = (size_t)tables[t].dim,
+						  .arrays = help_array_count(e, t, ARRAYS),
+						  .apart = MOST_ROWS * MOST_DIM,
+						  .numbers = state->numbers[t][0]};
 
 		help_move_rows(e, t, shard, write, &whole);
 	}
