@@ -218,6 +218,42 @@ START_TEST(late_program)
 }
 END_TEST
 
+/* All begin an exchange that may take long, and one host does so after three deadlines. */
+static void run_patient(struct host *h)
+{
+	const struct embeng_exchange x = EMBENG_INIT(embeng_exchange, .phase = "ids", .step = 3,
+						     .timeout_ns = 100 * GROUP_DEADLINE);
+
+	if (h->rank == CULPRIT)
+		usleep(3 * GROUP_DEADLINE / 1000);
+	host_exchange(h, &x, NULL);
+}
+
+START_TEST(living_hosts_are_waited_for)
+{
+	struct host hosts[RANKS];
+
+	hosts_run(hosts, RANKS, run_patient, NULL, 0, NOBODY);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		ck_assert_msg(hosts[rank].code == 0, "%s", hosts[rank].text);
+}
+END_TEST
+
+/* It stops when it is asked for the first time, or later: it answers three hosts each time. */
+START_TEST(silent_host_is_not_waited_for)
+{
+	const struct thread_fault fault = {.kind = THREAD_STOP,
+					   .rank = CULPRIT,
+					   .message = HELLO_MESSAGES + (uint32_t)_i * (RANKS - 1)};
+	struct host hosts[RANKS];
+
+	hosts_run(hosts, RANKS, run_patient, &fault, 1, NOBODY);
+	hosts_agree(hosts, RANKS, CULPRIT, -ETIME,
+		    "step 3, ids: host 2 (thread2) sent nothing for 0.4 s; hosts 0, 1, 3 did");
+	ck_assert_int_lt(hosts[CULPRIT].code, 0);
+}
+END_TEST
+
 static void run_leaving(struct host *h)
 {
 	const struct embeng_exchange x = EMBENG_INIT(embeng_exchange, .phase = "ids", .step = 5);
@@ -247,6 +283,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, difference_is_named, 0, 5);
 	tcase_add_test(tcase, absent_at_the_hello);
 	tcase_add_test(tcase, late_program);
+	tcase_add_test(tcase, living_hosts_are_waited_for);
+	tcase_add_loop_test(tcase, silent_host_is_not_waited_for, 0, 3);
 	tcase_add_test(tcase, host_leaves);
 }
 

@@ -171,6 +171,37 @@ START_TEST(host_fails_at_any_message)
 }
 END_TEST
 
+/* The last of three hosts has the only replica. The others wait for it, however long it computes. */
+static void serve_or_feed(struct run_host *h)
+{
+	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
+	uint64_t step;
+
+	ck_assert_int_eq(embeng_info(h->e, &info), 0);
+	if (info.replica_count)
+		train_until_failure(h);
+	else
+		run_note(h, embeng_step(h->e, &step));
+}
+
+START_TEST(feeder_that_stops_is_named)
+{
+	const uint32_t ranks = 3, feeder = 2;
+	const struct thread_fault fault = {
+		.kind = THREAD_STOP, .rank = feeder, .message = (ranks - 1) * 2 + (uint32_t)_i};
+	struct run_host hosts[RUN_HOSTS_MOST];
+	struct run group = make_run();
+	const uint64_t began = now_ns();
+
+	group.replicas = 1;
+	run_hosts(&group, ranks, serve_or_feed, &fault, 1, GROUP_DEADLINE, hosts);
+	ck_assert_uint_lt(now_ns() - began, GROUP_DEADLINE + 2 * GROUP_SLACK);
+	check_agreement(hosts, ranks, feeder, -ETIME, "host 2 (thread2)");
+	ck_assert_int_lt(hosts[feeder].code, 0);
+	run_free_rows(&group);
+}
+END_TEST
+
 static void leave_early(struct run_host *h)
 {
 	struct run run = *h->run;
@@ -335,6 +366,7 @@ static void add_tests(TCase *tcase)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, refused_alike, 0, 6);
 	tcase_add_loop_test(tcase, host_fails_at_any_message, 0, 2 * FAULTS);
+	tcase_add_loop_test(tcase, feeder_that_stops_is_named, 0, FAULTS / 2);
 	tcase_add_test(tcase, host_leaves_early);
 	tcase_add_test(tcase, late_program_is_named);
 	tcase_add_test(tcase, other_rates_are_named);

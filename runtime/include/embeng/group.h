@@ -187,7 +187,9 @@ struct embeng_bytes {
  *	different channels overlap
  * @status: 0, or a negative errno: this host cannot take part in the step. Its @send is not sent
  * @text: with @status: why, in one sentence
- * @timeout_ns: time that this exchange may take; 0: the deadline of the group
+ * @timeout_ns: time that this exchange may take; 0: the deadline of the group. If it is longer than that deadline,
+ *	the hosts that are waited for are asked whether they are alive, and one that does not answer for as
+ *	long as the deadline fails the exchange
  * @send: [ranks]: bytes for each host, this one too; NULL: none for any
  */
 struct embeng_exchange {

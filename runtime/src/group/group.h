@@ -54,11 +54,12 @@ struct flight_peer {
  * @pieces: sends what does not fit into first messages; also has this host's bytes for itself
  * @own: those bytes
  * @serial: exchanges that the channel had before
+ * @asked: when hosts were last asked whether they are alive
  */
 struct flight {
 	enum flight_state state;
 	struct wire_header header;
-	uint64_t began, deadline, serial;
+	uint64_t began, deadline, serial, asked;
 	struct parcel *first, *pieces;
 	struct embeng_bytes own;
 	struct flight_peer *peers;
@@ -71,6 +72,7 @@ struct control {
 	struct parcel *receive;
 	struct wire_state *state; /* its answer in a trial, or NULL */
 	uint64_t bye_ns;	  /* when it said that it leaves, or 0 */
+	uint64_t heard_ns;	  /* when it last asked, or said that it is alive, or 0 */
 	bool gone;		  /* the transport says so */
 };
 
@@ -156,6 +158,8 @@ int trial_listen(struct embeng_group *g);
 void trial_begin(struct embeng_group *g, int code, const struct flight *of);
 void trial_advance(struct embeng_group *g);
 void trial_say_bye(struct embeng_group *g);
+/* A control message without a body to the hosts of @to. */
+void trial_send(struct embeng_group *g, const uint64_t *to, enum wire_kind kind);
 /* All others have said that they leave. */
 bool trial_all_left(const struct embeng_group *g);
 void trial_clear(struct embeng_group *g);
@@ -167,6 +171,13 @@ void group_die(struct embeng_group *g, int code, const char *text);
  * Return: the errno.
  */
 int judge_states(const struct embeng_group *g, const struct wire_state *const *states, char *text);
+
+/* pulse.c: asks hosts for which an exchange waits long, and begins a trial if one does not answer. */
+void pulse_advance(struct embeng_group *g);
+/* A host is alive. @asked: it asks the same of this one. */
+void pulse_hear(struct embeng_group *g, uint32_t rank, bool asked);
+/* Since when the exchange has waited, or since when none of those it waits for has been silent. */
+uint64_t pulse_last(const struct embeng_group *g, const struct flight *f);
 
 /* service.c */
 void *service_run(void *group);

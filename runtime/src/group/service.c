@@ -111,6 +111,7 @@ void *service_run(void *group)
 		if (g->blame && !g->trial.on)
 			trial_begin(g, fail(g->blame, "%s", g->blame_text), NULL);
 		trial_advance(g);
+		pulse_advance(g);
 		if (g->stop && !stopped) {
 			stopped = now_ns();
 			if (!g->dead)

@@ -77,9 +77,9 @@ static bool is_listening(const struct control *c)
 	return !c->gone && (!c->bye_ns || now_ns() - c->bye_ns < FAREWELL_NS / 2);
 }
 
-/* Sends a control message to all others that are left. Without memory they hear nothing, and judge for themselves. */
-static void send_notice(struct embeng_group *g, enum wire_kind kind, int status, const void *body,
-			size_t bytes)
+/* Sends a control message to the others of @to that are left. Without memory they hear nothing, and judge for themselves. */
+static void send_notice_to(struct embeng_group *g, const uint64_t *to, enum wire_kind kind,
+			   int status, const void *body, size_t bytes)
 {
 	struct wire_header header = {
 		.magic = WIRE_MAGIC,
@@ -103,7 +103,7 @@ static void send_notice(struct embeng_group *g, enum wire_kind kind, int status,
 		memcpy(room + sizeof(header), body, bytes);
 	p->count = 0;
 	for (uint32_t rank = 0; rank < g->ranks; rank++) {
-		if (rank == g->rank || !is_listening(&g->controls[rank]))
+		if (rank == g->rank || !rank_in(to, rank) || !is_listening(&g->controls[rank]))
 			continue;
 		p->messages[p->count++] = (struct embeng_message){
 			.data = room,
@@ -115,6 +115,20 @@ static void send_notice(struct embeng_group *g, enum wire_kind kind, int status,
 	p->next = g->notices;
 	g->notices = p;
 	parcel_post(g, p);
+}
+
+static void send_notice(struct embeng_group *g, enum wire_kind kind, int status, const void *body,
+			size_t bytes)
+{
+	uint64_t all[WIRE_RANK_WORDS];
+
+	memset(all, 0xff, sizeof(all));
+	send_notice_to(g, all, kind, status, body, bytes);
+}
+
+void trial_send(struct embeng_group *g, const uint64_t *to, enum wire_kind kind)
+{
+	send_notice_to(g, to, kind, 0, NULL, 0);
 }
 
 /* The exchange that a state is about: the one that failed here, or any that is on its way. */
@@ -144,7 +158,7 @@ static void fill_state(const struct embeng_group *g, struct wire_state *state)
 	memcpy(state->text, g->trial.text, sizeof(state->text));
 	if (!state->busy)
 		return;
-	state->waited_ns = g->trial.began - f->began;
+	state->waited_ns = g->trial.began - pulse_last(g, f);
 	flight_waiting(g, f, state->silent, state->stuck);
 }
 
@@ -214,6 +228,8 @@ static void take_notice(struct embeng_group *g, uint32_t rank, const struct embe
 		take_group_verdict(g, header.status, (const char *)body, header.bytes);
 	else if (header.kind == WIRE_BYE)
 		g->controls[rank].bye_ns = now_ns();
+	else if (header.kind == WIRE_ASK || header.kind == WIRE_ALIVE)
+		pulse_hear(g, rank, header.kind == WIRE_ASK);
 }
 
 static void hear_peer(struct embeng_group *g, uint32_t rank)

@@ -19,6 +19,8 @@ enum wire_kind {
 	WIRE_STATE,
 	WIRE_VERDICT,
 	WIRE_BYE,
+	WIRE_ASK,   /* is this host alive? */
+	WIRE_ALIVE, /* the answer */
 };
 
 /*

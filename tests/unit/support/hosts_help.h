@@ -224,6 +224,12 @@ static inline int run_apply_times(struct run *run, struct embeng *e, uint64_t st
 		const size_t n = run_floats(v);
 		float *to = f % 2 ? embeng_gradient_buffer(e, r, f) : room[f];
 
+		/* There is none if the group has failed meanwhile. */
+		if (!to) {
+			ret = embeng_flush(e, -1);
+			ck_assert_int_lt(ret, 0);
+			return ret;
+		}
 		seen = run_digest(seen, v->data, n * sizeof(*v->data));
 		if (v->lengths)
 			seen = run_digest(seen, v->lengths, v->lengths_count * sizeof(*v->lengths));
