@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Assertions of the rig, which uses Check. In a fuzzer no test of Check runs, so a failed
- * assertion stops the fuzzer.
+ * Assertions of Check in programs without its library: fuzzers, and ranks that a launcher starts. One that
+ * fails is told, and ends the process.
  */
 #include <check.h>
 #include <stdarg.h>

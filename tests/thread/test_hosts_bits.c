@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* A handle over any number of hosts gives the bits of one process. */
-#include "hosts_help.h"
+#include "compare_help.h"
 #include "sample.h"
 #include "suite.h"
-
-#define DEADLINE (20 * 1000 * GROUP_MS)
 
 /* Each table is spread that can be, and each row is in one part, which hosts_locate() tells. */
 static void check_spread(const struct hosts *h, const struct run *run)
@@ -67,55 +65,18 @@ static void train_all(struct run_host *h)
 {
 	if (h->e->hosts)
 		check_placement(h->e->hosts, h->run);
-	if (run_note(h, run_train(h->run, h->e, 1)) || run_note(h, embeng_flush(h->e, -1)))
-		return;
-	/* All steps of this host's program are done, but another host may have one to apply. */
-	if (h->e->hosts && run_note(h, hosts_enter(h->e)))
-		return;
-	run_keep_rows(h->run, h->e);
-	if (h->e->hosts)
-		hosts_leave(h->e);
-}
-
-static const uint32_t host_counts[] = {1, 2, 3, 4, 8};
-#define HOST_COUNTS 5
-
-/* Trains on one host and on @count, and returns how many numbers differ. */
-static size_t compare_hosts(const struct run *kind, uint32_t count, bool reversed)
-{
-	struct run_host hosts[RUN_HOSTS_MOST];
-	struct run alone = *kind, group = *kind;
-	size_t differ;
-
-	group.reversed = reversed;
-	run_alone(&alone);
-	run_hosts(&group, count, train_all, NULL, 0, DEADLINE, hosts);
-	for (uint32_t i = 0; i < count; i++)
-		ck_assert_msg(!hosts[i].code, "host %u of %u: %d, %s", i, count, hosts[i].code,
-			      hosts[i].text);
-	differ = run_differences(&alone, &group);
-	run_free_rows(&alone);
-	run_free_rows(&group);
-	return differ;
-}
-
-static struct embeng_optimizer optimizer_of(int i)
-{
-	struct embeng_optimizer o[] = {embeng_sgd(0.1f), embeng_adagrad(0.1f), embeng_adam(0.01f),
-				       embeng_ftrl(0.05f), embeng_rowwise_adagrad(0.1f)};
-
-	return o[i];
+	run_train_all(h);
 }
 
 /* Optimizers, each with several combiners; weights, which max does not take, and pipelining by turns. */
 START_TEST(bits_of_one_process)
 {
-	const int optimizer = _i / HOST_COUNTS;
-	const uint32_t count = host_counts[_i % HOST_COUNTS];
+	const int optimizer = _i / RUN_HOST_COUNTS;
+	const uint32_t count = run_host_count(_i);
 
 	for (int form = 0; form < 4; form++) {
 		const struct run kind = {
-			.optimizer = optimizer_of(optimizer),
+			.optimizer = run_optimizer(optimizer),
 			.combiner = (enum embeng_combiner_name)((optimizer + form / 2) %
 								(form & 1 ? 3 : 4)),
 			.weights = form & 1,
@@ -125,7 +86,7 @@ START_TEST(bits_of_one_process)
 			.steps = 6,
 		};
 
-		ck_assert_uint_eq(compare_hosts(&kind, count, false), 0);
+		ck_assert_uint_eq(run_compare(&kind, count, false, train_all), 0);
 	}
 }
 END_TEST
@@ -141,7 +102,7 @@ START_TEST(bits_of_a_table_too_large_to_be_whole)
 			.steps = 6,
 		};
 
-		ck_assert_uint_eq(compare_hosts(&kind, host_counts[_i], false), 0);
+		ck_assert_uint_eq(run_compare(&kind, run_host_count(_i), false, train_all), 0);
 	}
 }
 END_TEST
@@ -149,13 +110,13 @@ END_TEST
 /* Rows are spread: each optimizer and combiner, weights, pipelining and distribution by turns. */
 START_TEST(bits_of_spread_rows)
 {
-	const int optimizer = _i / HOST_COUNTS;
-	const uint32_t count = host_counts[_i % HOST_COUNTS];
+	const int optimizer = _i / RUN_HOST_COUNTS;
+	const uint32_t count = run_host_count(_i);
 
 	for (int form = 0; form < 4; form++) {
 		const struct run kind = {
 			.device = form & 1 ? RUN_ROWS : RUN_ROWS ",sharding=div",
-			.optimizer = optimizer_of(optimizer),
+			.optimizer = run_optimizer(optimizer),
 			.combiner = (enum embeng_combiner_name)form,
 			.weights = form != 3 && (optimizer + form) % 2,
 			.pipelining = form >> 1,
@@ -164,7 +125,7 @@ START_TEST(bits_of_spread_rows)
 			.steps = 6,
 		};
 
-		ck_assert_uint_eq(compare_hosts(&kind, count, false), 0);
+		ck_assert_uint_eq(run_compare(&kind, count, false, train_all), 0);
 	}
 }
 END_TEST
@@ -186,7 +147,7 @@ START_TEST(bits_of_policies)
 			.steps = 4,
 		};
 
-		ck_assert_uint_eq(compare_hosts(&kind, 3, false), 0);
+		ck_assert_uint_eq(run_compare(&kind, 3, false, train_all), 0);
 	}
 }
 END_TEST
@@ -206,7 +167,7 @@ START_TEST(bits_of_mixed_tables)
 		.steps = 6,
 	};
 
-	ck_assert_uint_eq(compare_hosts(&kind, host_counts[_i], false), 0);
+	ck_assert_uint_eq(run_compare(&kind, run_host_count(_i), false, train_all), 0);
 }
 END_TEST
 
@@ -220,7 +181,7 @@ START_TEST(zeros_of_spread_rows_keep_their_sign)
 				 .replicas = 4,
 				 .steps = 4};
 
-	ck_assert_uint_eq(compare_hosts(&kind, 3, false), 0);
+	ck_assert_uint_eq(run_compare(&kind, 3, false, train_all), 0);
 }
 END_TEST
 
@@ -229,7 +190,7 @@ START_TEST(another_order_of_spread_rows_differs)
 	const struct run kind = {
 		.device = RUN_ROWS, .optimizer = embeng_adagrad(0.1f), .replicas = 4, .steps = 6};
 
-	ck_assert_uint_gt(compare_hosts(&kind, 2, true), 0);
+	ck_assert_uint_gt(run_compare(&kind, 2, true, train_all), 0);
 }
 END_TEST
 
@@ -238,19 +199,19 @@ START_TEST(another_order_differs)
 {
 	const struct run kind = {.optimizer = embeng_adagrad(0.1f), .replicas = 4, .steps = 6};
 
-	ck_assert_uint_gt(compare_hosts(&kind, 2, true), 0);
+	ck_assert_uint_gt(run_compare(&kind, 2, true, train_all), 0);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
-	add_sampled_loop(tcase, bits_of_one_process, 0, 4 * HOST_COUNTS);
-	tcase_add_loop_test(tcase, bits_of_a_table_too_large_to_be_whole, 0, HOST_COUNTS);
+	add_sampled_loop(tcase, bits_of_one_process, 0, 4 * RUN_HOST_COUNTS);
+	tcase_add_loop_test(tcase, bits_of_a_table_too_large_to_be_whole, 0, RUN_HOST_COUNTS);
 	tcase_add_test(tcase, another_order_differs);
-	add_sampled_loop(tcase, bits_of_spread_rows, 0, 5 * HOST_COUNTS);
+	add_sampled_loop(tcase, bits_of_spread_rows, 0, 5 * RUN_HOST_COUNTS);
 	tcase_add_loop_test(tcase, bits_of_policies, EMBENG_POLICY_ERROR, EMBENG_POLICY_ZERO + 1);
-	tcase_add_loop_test(tcase, bits_of_mixed_tables, 0, HOST_COUNTS);
+	tcase_add_loop_test(tcase, bits_of_mixed_tables, 0, RUN_HOST_COUNTS);
 	tcase_add_test(tcase, zeros_of_spread_rows_keep_their_sign);
 	tcase_add_test(tcase, another_order_of_spread_rows_differs);
 }

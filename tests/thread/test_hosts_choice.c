@@ -3,9 +3,9 @@
  * A handle over hosts chooses the exchange of each table as a plan of hosts does, or as its device's name
  * asks, and whatever it chooses the bits are those of one process.
  */
+#include "compare_help.h"
 #include "embeng/hosts.h"
 #include "hosts/choose.h"
-#include "hosts_help.h"
 #include "suite.h"
 #include "test_model.h"
 
@@ -240,29 +240,7 @@ static void train_all(struct run_host *h)
 		if (wish->kinds[t])
 			ck_assert_int_eq(kind, wish->kinds[t]);
 	}
-	if (run_note(h, run_train(h->run, h->e, 1)) || run_note(h, embeng_flush(h->e, -1)) ||
-	    run_note(h, hosts_enter(h->e)))
-		return;
-	run_keep_rows(h->run, h->e);
-	hosts_leave(h->e);
-}
-
-static size_t compare_hosts(const struct run *kind, uint32_t count, bool reversed)
-{
-	struct run_host hosts[RUN_HOSTS_MOST];
-	struct run alone = *kind, group = *kind;
-	size_t differ;
-
-	group.reversed = reversed;
-	run_alone(&alone);
-	run_hosts(&group, count, train_all, NULL, 0, DEADLINE, hosts);
-	for (uint32_t i = 0; i < count; i++)
-		ck_assert_msg(!hosts[i].code, "host %u of %u: %d, %s", i, count, hosts[i].code,
-			      hosts[i].text);
-	differ = run_differences(&alone, &group);
-	run_free_rows(&alone);
-	run_free_rows(&group);
-	return differ;
+	run_train_all(h);
 }
 
 START_TEST(bits_whatever_is_chosen)
@@ -277,8 +255,8 @@ START_TEST(bits_whatever_is_chosen)
 	kind.device = wishes[_i].device;
 	kind.limits = wishes[_i].limits;
 	for (size_t i = 0; i < COUNT(host_counts); i++)
-		ck_assert_uint_eq(compare_hosts(&kind, host_counts[i], false), 0);
-	ck_assert_uint_gt(compare_hosts(&kind, 2, true), 0);
+		ck_assert_uint_eq(run_compare(&kind, host_counts[i], false, train_all), 0);
+	ck_assert_uint_gt(run_compare(&kind, 2, true, train_all), 0);
 }
 END_TEST
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 import pytest
+from hosts import Results, run_hosts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ import embeng
 from embeng import Group, _core
 
 FRAME_BYTES = 256 * 1024
-Results = list[Any]
 
 
 class Wires:
@@ -47,30 +47,6 @@ def over_relays(ranks: int) -> list[embeng.Transport]:
 
 
 both = pytest.mark.parametrize("make", [Group.threads, over_relays])
-
-
-def run_hosts(transports: list[embeng.Transport], act: Callable[[Group], Any],
-              **options: Any) -> Results:
-    """Run a function on each host, and return what it returned, by rank."""
-    results: Results = [None] * len(transports)
-
-    def run(rank: int) -> None:
-        try:
-            with Group(transports[rank], **{"deadline": 20, **options}) as group:
-                results[rank] = act(group)
-        except BaseException as error:
-            results[rank] = error
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(len(transports))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
 
 
 def content(seed: int, one: int, peer: int, count: int) -> bytes:

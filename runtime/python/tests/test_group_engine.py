@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 import pytest
+from hosts import run_hosts
 
 import embeng
 from embeng import Engine, Feature, Group, Ragged, Table, optimizers
@@ -17,7 +18,6 @@ TABLES = [Table("a", 40, 32, "mean", optimizers.adagrad(0.1)),
           Table("c", 20, 4, "sqrtn", optimizers.sgd(0.3))]
 FEATURES = [Feature("x", "a"), Feature("y", "a", max_sequence_length=3), Feature("z", "b"),
             Feature("w", "c")]
-Results = list[Any]
 
 
 def batch_of(step: int, replica: int) -> dict[str, Any]:
@@ -55,30 +55,6 @@ def look(engine: Engine) -> dict[str, Any]:
     """Look up all rows."""
     return engine.lookup({"x": numpy.arange(40), "z": numpy.arange(40) % 30,
                           "w": numpy.arange(40) % 20})
-
-
-def run_hosts(ranks: int, act: Callable[[Group], Any], deadline: float = 30) -> Results:
-    """Run a function on each host, and return what it returned, by rank."""
-    transports = Group.threads(ranks)
-    results: Results = [None] * ranks
-
-    def run(rank: int) -> None:
-        try:
-            with Group(transports[rank], deadline=deadline) as group:
-                results[rank] = act(group)
-        except BaseException as error:
-            results[rank] = error
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(ranks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
 
 
 def open_over(group: Group, **options: Any) -> Engine:

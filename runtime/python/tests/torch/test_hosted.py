@@ -3,16 +3,14 @@
 import copy
 import io
 import pickle
-import threading
-from typing import Any
 
 import pytest
+from hosts import run_hosts
 import torch
 from torch import nn
 
 import embeng
 import embeng.torch as et
-from embeng import Group
 
 torch.set_num_threads(1)
 REPLICAS, STEPS = 4, 3
@@ -41,29 +39,6 @@ def make_model():
 def batch_of(step, replica):
     random = torch.Generator().manual_seed(100 * step + replica)
     return torch.randint(0, 40, (6, 3), generator=random)
-
-
-def run_hosts(ranks, act, deadline=30):
-    """Run a function on each host, and return what it returned, by rank."""
-    transports, results = Group.threads(ranks), [None] * ranks
-
-    def run(rank):
-        try:
-            with Group(transports[rank], deadline=deadline) as group:
-                results[rank] = act(group)
-        except BaseException as error:  # noqa: BLE001
-            results[rank] = error
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(ranks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
 
 
 OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
