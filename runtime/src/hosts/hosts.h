@@ -35,7 +35,7 @@
  *	gradients (2)	all replicas of this host gave gradients: they go to the owners, who apply them
  * @looked, @answered and @updated are the last steps that passed each. A thread waits for nothing that the
  * program of another host has yet to do, but in its exchange. A host without replicas only serves: its
- * threads begin an exchange at once, and wait in it without a limit.
+ * threads begin an exchange at once, and wait in it for as long as the others are alive.
  *
  * All else that touches tables is collective: all hosts make the same call in the same order.
  * The calling thread exchanges on channel 3, by hosts_control().
