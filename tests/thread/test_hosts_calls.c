@@ -10,7 +10,7 @@
 #define DEADLINE (20 * 1000 * GROUP_MS)
 
 /* Tables are whole or cut, and all are spread by rows. */
-static const char *const devices[] = {RUN_DEVICE, RUN_ROWS};
+static const char *const devices[] = {RUN_DEVICE, RUN_ROWS, RUN_GRADS};
 
 static struct run make_run(uint32_t steps)
 {
@@ -604,10 +604,10 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, updates_and_discards, 0, 2);
-	tcase_add_loop_test(tcase, sums_that_are_given, 0, 2);
-	tcase_add_loop_test(tcase, thread_for_each_replica, 0, 2);
-	tcase_add_loop_test(tcase, inference_sees_updates, 0, 2);
+	tcase_add_loop_test(tcase, updates_and_discards, 0, 3);
+	tcase_add_loop_test(tcase, sums_that_are_given, 0, 3);
+	tcase_add_loop_test(tcase, thread_for_each_replica, 0, 3);
+	tcase_add_loop_test(tcase, inference_sees_updates, 0, 3);
 	tcase_add_test(tcase, memory_and_counts);
 	tcase_add_loop_test(tcase, refused_calls, 0, 2);
 	tcase_add_test(tcase, foreign_replicas);

@@ -204,9 +204,9 @@ START_TEST(norms)
 
 	infinite = 0;
 	compare_norms(&kind);
-	if (kind.combiner == EMBENG_MAX)
-		return;
 	kind.device = RUN_ROWS;
+	compare_norms(&kind);
+	kind.device = RUN_GRADS;
 	compare_norms(&kind);
 }
 END_TEST
@@ -241,9 +241,10 @@ START_TEST(gradients_of_weights)
 	for (size_t i = 0; i < IDS; i++)
 		sum += fabs((double)expected.weights[1][0][i]);
 	ck_assert_msg(sum > 0, "%g", sum);
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 8; i++) {
 		run = kind;
-		expect_hosts(&run, host_counts[i], find_weights_of_host);
+		run.device = i < 4 ? RUN_DEVICE : RUN_ROWS;
+		expect_hosts(&run, host_counts[i % 4], find_weights_of_host);
 		ck_assert_int_eq(
 			memcmp(of_hosts[0].weights, expected.weights, sizeof(expected.weights)), 0);
 	}

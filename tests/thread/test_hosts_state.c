@@ -9,7 +9,7 @@ static const uint32_t host_counts[] = {1, 2, 3, 4, 8};
 #define HOST_COUNTS 5
 
 /* Tables are whole or cut by columns, or their rows are spread. */
-static const char *const devices[] = {RUN_DEVICE, RUN_ROWS, RUN_ROWS ",sharding=div"};
+static const char *const devices[] = {RUN_DEVICE, RUN_ROWS, RUN_GRADS ",sharding=div"};
 #define DEVICES 3
 static const char *device = RUN_DEVICE;
 
