@@ -74,10 +74,11 @@ MUTATIONS = {"mutate.py": 5, "mutate_kmod.py": 2}  # how many a sample has
 FUZZ_SHARE = 0.1  # a sample makes this share of each target's runs
 # Tests of groups of hosts that other suites than mpi have.
 DISTRIBUTED = ["hosts", "test_bytes_counted", "test_group_exchange", "test_group_faults",
-               "test_hosts_bits", "test_hosts_calls", "test_hosts_checkpoint", "test_hosts_crash",
-               "test_hosts_faults", "test_hosts_plan", "test_hosts_rows", "test_hosts_spread",
-               "test_hosts_state", "test_hosts_waits", "test_place", "test_place_bits",
-               "test_plan_counted", "test_relay", "test_spread"]
+               "test_hosts_bits", "test_hosts_calls", "test_hosts_checkpoint", "test_hosts_choice",
+               "test_hosts_crash", "test_hosts_faults", "test_hosts_grads", "test_hosts_norm",
+               "test_hosts_plan", "test_hosts_rows", "test_hosts_spread", "test_hosts_state",
+               "test_hosts_waits", "test_place", "test_place_bits", "test_plan_counted",
+               "test_relay", "test_spread"]
 SLOWEST = 10  # tests that are named at the end
 
 
