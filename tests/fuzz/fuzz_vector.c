@@ -78,14 +78,15 @@ static void run(const struct json *vector, uint32_t scarce)
 	struct json_object *lacks = vector_lacks(vector);
 
 	if (!json_object_array_length(lacks) && is_small(vector)) {
-		struct json_object *failures;
+		struct vector_outcome outcome;
 
 		scarce_begin(scarce);
 		scarce_limit(LIMIT);
-		failures = vector_run(vector, &options);
+		vector_run(vector, &options, &outcome);
 		scarce_end();
-		check_failures(failures);
-		json_object_put(failures);
+		fuzz_check(outcome.refused_step < 0, "no group refuses a step");
+		check_failures(outcome.failures);
+		json_object_put(outcome.failures);
 	}
 	json_object_put(lacks);
 }

@@ -40,18 +40,20 @@ static inline void swap_ids(struct swap *s, u32 feature, const s64 *ids, u64 sam
 			    const s64 *ends)
 {
 	struct embeng_exchange_feature *f = &s->features[feature];
-	s64 *offsets;
+	s64 *to;
 
 	f->sample_count = samples;
 	f->id_count = ends ? (u64)ends[samples - 1] : samples;
 	f->form = ends ? EMBENG_FORM_CSR : EMBENG_FORM_DENSE;
 	f->id_width = 8;
-	memcpy(direct_memory(s->d, 8 * f->id_count, &f->ids), ids, 8 * f->id_count);
+	to = direct_memory(s->d, 8 * f->id_count, &f->ids);
+	if (f->id_count)
+		memcpy(to, ids, 8 * f->id_count);
 	if (!ends)
 		return;
 	f->offset_width = 8;
-	offsets = direct_memory(s->d, 8 * (samples + 1), &f->offsets);
-	memcpy(offsets + 1, ends, 8 * samples);
+	to = direct_memory(s->d, 8 * (samples + 1), &f->offsets);
+	memcpy(to + 1, ends, 8 * samples);
 }
 
 /* Return: the command's status; *fault: what was wrong. */
