@@ -26,8 +26,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CORPUS = os.path.join(TOP, "tests", "fuzz", "corpus")
 VECTORS = os.path.join(TOP, "tests", "vectors")
 # Data alone, no line that runs; and finding files and telling of them, not reading them.
-LEFT_OUT = ["runtime/cli/conform/conform.c", "runtime/cli/conform/keys.c",
-            "runtime/cli/conform/list.c"]
+LEFT_OUT = ["runtime/cli/conform/conform.c", "runtime/cli/conform/hosts.c",
+            "runtime/cli/conform/keys.c", "runtime/cli/conform/list.c"]
 LEAST = 90.0  # percent of lines
 SEED = 1
 SECONDS = 120  # a target that needs longer for its runs is cut short, on a slow machine

@@ -429,3 +429,16 @@ int vector_hosts_settle(struct vector_hosts *hosts, struct vector_outcome *outco
 		scratch_remove(strdup(hosts->scratch));
 	return ret;
 }
+
+bool vector_hosts_refused(const struct run *r, int result, const struct json *error, int64_t step,
+			  struct vector_outcome *outcome)
+{
+	if (!r->options->hosts || result != -ENOTSUP ||
+	    !strcmp(text_member(error, "errno", ""), "ENOTSUP"))
+		return false;
+	if (outcome->refused_step < 0) {
+		outcome->refused_step = step;
+		snprintf(outcome->refused, sizeof(outcome->refused), "over hosts: %s", r->text);
+	}
+	return true;
+}

@@ -58,6 +58,12 @@ int vector_hosts_enter(struct vector_hosts *hosts, const struct json *vector,
 int vector_hosts_settle(struct vector_hosts *hosts, struct vector_outcome *outcome, bool keep_going,
 			struct embeng_error *error);
 
+/*
+ * A group of hosts refuses the call, and the vector does not ask for that: it is noted, as the first one.
+ * @step: from 1; 0: the model
+ */
+bool vector_hosts_refused(const struct run *r, int result, const struct json *error, int64_t step,
+			  struct vector_outcome *outcome);
 /* The step is about a replica that another host has. */
 bool vector_hosts_elsewhere(const struct run *r, uint32_t replica);
 /* Takes part in an inference of another host. */

@@ -89,21 +89,6 @@ static void note_failure(struct run *r, struct json_object *failures, size_t ste
 	r->failure = NULL;
 }
 
-/* A group of hosts refuses the call, and the vector does not ask for that. */
-static bool is_refused_by_hosts(const struct run *r, int result, const struct json *error)
-{
-	return r->options->hosts && result == -ENOTSUP &&
-	       strcmp(text_member(error, "errno", ""), "ENOTSUP") != 0;
-}
-
-static void note_refused_call(const struct run *r, struct vector_outcome *outcome, int64_t step)
-{
-	if (outcome->refused_step >= 0)
-		return;
-	outcome->refused_step = step;
-	snprintf(outcome->refused, sizeof(outcome->refused), "over hosts: %s", r->text);
-}
-
 /* Returns whether the step passed. */
 static bool run_step(struct run *r, size_t number, const struct json *step,
 		     struct vector_outcome *outcome)
@@ -119,11 +104,8 @@ static bool run_step(struct run *r, size_t number, const struct json *step,
 			result = step_run(r, verb, json_at(step, i));
 		}
 	}
-	if (is_refused_by_hosts(r, result, error)) {
-		note_refused_call(r, outcome, (int64_t)number);
-		return true;
-	}
-	if (!settle_result(r, result, error))
+	if (vector_hosts_refused(r, result, error, (int64_t)number, outcome) ||
+	    !settle_result(r, result, error))
 		return true;
 	note_failure(r, outcome->failures, number, verb);
 	return false;
@@ -151,12 +133,12 @@ void vector_run(const struct json *vector, const struct run_options *options,
 	if (options->hosts && options->hosts->scratch[0])
 		r.scratch = strdup(options->hosts->scratch);
 	opened = run_open(&r, member(vector, "engine"), true);
-	if (is_refused_by_hosts(&r, opened, model_error))
-		note_refused_call(&r, outcome, 0);
-	else if (settle_result(&r, opened, model_error))
-		note_failure(&r, outcome->failures, 0, "model");
-	else if (!model_error)
-		run_steps(&r, outcome);
+	if (!vector_hosts_refused(&r, opened, model_error, 0, outcome)) {
+		if (settle_result(&r, opened, model_error))
+			note_failure(&r, outcome->failures, 0, "model");
+		else if (!model_error)
+			run_steps(&r, outcome);
+	}
 	run_close(&r);
 	if (options->hosts)
 		free(r.scratch);
