@@ -327,7 +327,7 @@ SESSION_MUTATIONS = [
         ("hosts that are waited for long are not asked", "pulse_advance",
          "ask_hosts(g, f, now);", "(void)ask_hosts;"),
         ("a silent host is waited for", "pulse_advance",
-         "now - pulse_last(g, f) >= g->deadline_ns", "false")),
+         "now - last_pulse(g, f) >= g->deadline_ns", "false")),
     *seen_by(("test_hosts_norm",),
         ("gradient of the first sample alone", "take_touches",
          "part->gradient + from->sample * columns", "part->gradient"),

@@ -158,8 +158,8 @@ int trial_listen(struct embeng_group *g);
 void trial_begin(struct embeng_group *g, int code, const struct flight *of);
 void trial_advance(struct embeng_group *g);
 void trial_say_bye(struct embeng_group *g);
-/* A control message without a body to the hosts of @to. */
-void trial_send(struct embeng_group *g, const uint64_t *to, enum wire_kind kind);
+/* Asks hosts for which an exchange waits long, and begins a trial if one does not answer. */
+void pulse_advance(struct embeng_group *g);
 /* All others have said that they leave. */
 bool trial_all_left(const struct embeng_group *g);
 void trial_clear(struct embeng_group *g);
@@ -171,13 +171,6 @@ void group_die(struct embeng_group *g, int code, const char *text);
  * Return: the errno.
  */
 int judge_states(const struct embeng_group *g, const struct wire_state *const *states, char *text);
-
-/* pulse.c: asks hosts for which an exchange waits long, and begins a trial if one does not answer. */
-void pulse_advance(struct embeng_group *g);
-/* A host is alive. @asked: it asks the same of this one. */
-void pulse_hear(struct embeng_group *g, uint32_t rank, bool asked);
-/* Since when the exchange has waited, or since when none of those it waits for has been silent. */
-uint64_t pulse_last(const struct embeng_group *g, const struct flight *f);
 
 /* service.c */
 void *service_run(void *group);

@@ -5,6 +5,9 @@
  * the lowest rank that is left judges and tells the others. A host that hears no verdict in time
  * judges for itself, so that no step of this has to succeed.
  *
+ * Hosts that an exchange waits for longer than the deadline are asked whether they are alive, since one that has died
+ * would be waited for in vain; pulse_advance() begins a trial then.
+ *
  * It is a file because it works beside the exchanges, in messages of its own tag. The service
  * thread calls, with the group's lock.
  */
@@ -126,9 +129,47 @@ static void send_notice(struct embeng_group *g, enum wire_kind kind, int status,
 	send_notice_to(g, all, kind, status, body, bytes);
 }
 
-void trial_send(struct embeng_group *g, const uint64_t *to, enum wire_kind kind)
+static void send_question(struct embeng_group *g, const uint64_t *to, enum wire_kind kind)
 {
 	send_notice_to(g, to, kind, 0, NULL, 0);
+}
+
+/* Two questions fit into the deadline, so that a host is found within it. */
+static uint64_t pause_of(const struct embeng_group *g)
+{
+	return g->deadline_ns / 2;
+}
+
+/* The exchange may wait longer than the group's deadline, and does so for somebody. */
+static bool is_patient(const struct embeng_group *g, const struct flight *f)
+{
+	return f->state == FLIGHT_RUNS && f->deadline - f->began > g->deadline_ns;
+}
+
+/* Since when it has waited, or since when none of those it waits for has been silent. */
+static uint64_t last_pulse(const struct embeng_group *g, const struct flight *f)
+{
+	uint64_t waited[WIRE_RANK_WORDS] = {0}, last = UINT64_MAX;
+
+	if (!is_patient(g, f))
+		return f->began;
+	flight_waiting(g, f, waited, waited);
+	for (uint32_t rank = 0; rank < g->ranks; rank++)
+		if (rank_in(waited, rank) && g->controls[rank].heard_ns < last)
+			last = g->controls[rank].heard_ns;
+	return last != UINT64_MAX && last > f->began ? last : f->began;
+}
+
+/* A host is alive. @asked: it asks the same of this one. */
+static void hear_pulse(struct embeng_group *g, uint32_t rank, bool asked)
+{
+	uint64_t asker[WIRE_RANK_WORDS] = {0};
+
+	g->controls[rank].heard_ns = now_ns();
+	if (!asked)
+		return;
+	rank_add(asker, rank);
+	send_question(g, asker, WIRE_ALIVE);
 }
 
 /* The exchange that a state is about: the one that failed here, or any that is on its way. */
@@ -158,7 +199,7 @@ static void fill_state(const struct embeng_group *g, struct wire_state *state)
 	memcpy(state->text, g->trial.text, sizeof(state->text));
 	if (!state->busy)
 		return;
-	state->waited_ns = g->trial.began - pulse_last(g, f);
+	state->waited_ns = g->trial.began - last_pulse(g, f);
 	flight_waiting(g, f, state->silent, state->stuck);
 }
 
@@ -229,7 +270,7 @@ static void take_notice(struct embeng_group *g, uint32_t rank, const struct embe
 	else if (header.kind == WIRE_BYE)
 		g->controls[rank].bye_ns = now_ns();
 	else if (header.kind == WIRE_ASK || header.kind == WIRE_ALIVE)
-		pulse_hear(g, rank, header.kind == WIRE_ASK);
+		hear_pulse(g, rank, header.kind == WIRE_ASK);
 }
 
 static void hear_peer(struct embeng_group *g, uint32_t rank)
@@ -362,5 +403,30 @@ void trial_clear(struct embeng_group *g)
 	for (uint32_t rank = 0; rank < g->ranks; rank++) {
 		parcel_drop(g, &g->controls[rank].receive);
 		free(g->controls[rank].state);
+	}
+}
+
+static void ask_hosts(struct embeng_group *g, struct flight *f, uint64_t now)
+{
+	uint64_t waited[WIRE_RANK_WORDS] = {0};
+
+	f->asked = now;
+	flight_waiting(g, f, waited, waited);
+	send_question(g, waited, WIRE_ASK);
+}
+
+void pulse_advance(struct embeng_group *g)
+{
+	const uint64_t now = now_ns();
+
+	for (uint32_t i = 0; i < EMBENG_GROUP_CHANNELS && !g->trial.on && !g->dead; i++) {
+		struct flight *f = &g->flights[i];
+
+		if (!is_patient(g, f))
+			continue;
+		if (now - last_pulse(g, f) >= g->deadline_ns)
+			trial_begin(g, fail(-ETIME, "a host is silent"), f);
+		else if (now - (f->asked > f->began ? f->asked : f->began) >= pause_of(g))
+			ask_hosts(g, f, now);
 	}
 }
