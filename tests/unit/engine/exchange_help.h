@@ -47,7 +47,7 @@ static inline void swap_ids(struct swap *s, u32 feature, const s64 *ids, u64 sam
 	f->form = ends ? EMBENG_FORM_CSR : EMBENG_FORM_DENSE;
 	f->id_width = 8;
 	to = direct_memory(s->d, 8 * f->id_count, &f->ids);
-	if (f->id_count)
+	if (ids)
 		memcpy(to, ids, 8 * f->id_count);
 	if (!ends)
 		return;
