@@ -104,15 +104,19 @@ int hosts_wait(struct hosts *h, bool (*ready)(struct embeng *e, void *arg), void
 	return 0;
 }
 
-int hosts_exchange(struct hosts *h, struct embeng_exchange *x, struct embeng_bytes *received)
+/* @ret: that of a call on the group. A host's status is no failure of the group. */
+static int settle_call(struct hosts *h, int ret)
 {
-	int ret = embeng_group_exchange(h->group, x, received, NULL), cause;
+	const int cause = ret ? group_cause(h->group) : 0;
 
-	/* A host's status is no failure of the group. */
-	cause = ret ? group_cause(h->group) : 0;
 	if (cause)
 		hosts_fail(h, cause);
 	return cause ? cause : ret;
+}
+
+int hosts_exchange(struct hosts *h, struct embeng_exchange *x, struct embeng_bytes *received)
+{
+	return settle_call(h, embeng_group_exchange(h->group, x, received, NULL));
 }
 
 /* -- collective calls -- */
@@ -234,16 +238,12 @@ int hosts_control_begin(struct embeng *e, const char *phase, int status,
 	struct hosts *h = e->hosts;
 	struct embeng_exchange x = hosts_step_exchange(h, phase, h->call_step, CHANNEL_CONTROL);
 	struct embeng_error error = {.size = sizeof(error)};
-	int ret;
 
 	embeng_last_error(&error);
 	x.status = status;
 	x.text = error.text;
 	x.send = send;
-	ret = embeng_group_begin(h->group, &x, NULL);
-	if (ret && group_cause(h->group))
-		hosts_fail(h, ret);
-	return ret;
+	return settle_call(h, embeng_group_begin(h->group, &x, NULL));
 }
 
 int hosts_control_wait(struct embeng *e, struct deadline deadline)
@@ -276,24 +276,14 @@ int hosts_control_wait(struct embeng *e, struct deadline deadline)
 int hosts_control_end(struct embeng *e, struct embeng_bytes *received)
 {
 	struct hosts *h = e->hosts;
-	int ret = embeng_group_end(h->group, CHANNEL_CONTROL, received, NULL);
-	int cause = ret ? group_cause(h->group) : 0;
 
-	if (cause)
-		hosts_fail(h, cause);
-	return cause ? cause : ret;
+	return settle_call(h, embeng_group_end(h->group, CHANNEL_CONTROL, received, NULL));
 }
 
 int hosts_control(struct embeng *e, const char *phase, int status, const struct embeng_bytes *send,
 		  struct embeng_bytes *received)
 {
-	struct hosts *h = e->hosts;
-	struct embeng_exchange x = hosts_step_exchange(h, phase, h->call_step, CHANNEL_CONTROL);
-	struct embeng_error error = {.size = sizeof(error)};
+	const int ret = hosts_control_begin(e, phase, status, send);
 
-	embeng_last_error(&error);
-	x.status = status;
-	x.text = error.text;
-	x.send = send;
-	return hosts_exchange(h, &x, received);
+	return ret ? ret : hosts_control_end(e, received);
 }

@@ -5,9 +5,9 @@
  * each host makes it alone: there is only integer arithmetic in it, and no order is left open.
  *
  * A part is a table, or some columns of a table that has more bytes than its fair share, or some rows of one that
- * cannot be cut by columns. Each part that is not of rows, the heaviest first, goes to the host that is then the least loaded. A host's load is its share of all
- * bytes or its share of all numbers that lookups return, whichever is larger: many small
- * tables have few bytes, but each adds to the traffic of its owner like a large one.
+ * cannot be cut by columns. Each part that is not of rows, the heaviest first, goes to the host that is then the
+ * least loaded. A host's load is its share of all bytes or its share of all numbers that lookups return, whichever is
+ * larger: many small tables have few bytes, but each adds to the traffic of its owner like a large one.
  *
  * A placement belongs to the caller until placement_free(). The model is only read; no lock is needed.
  */
@@ -172,6 +172,11 @@ static int measure_tables(struct placer *p, uint32_t hosts)
 	return 0;
 }
 
+static bool asks_for_rows(enum embeng_exchange_kind kind)
+{
+	return kind == EMBENG_EXCHANGE_ROWS || kind == EMBENG_EXCHANGE_ROWS_GRADIENTS;
+}
+
 /* Tables that are spread load all hosts alike, and so do not count for the others. */
 static void choose_spread_tables(struct placer *p, uint32_t hosts)
 {
@@ -186,7 +191,7 @@ static void choose_spread_tables(struct placer *p, uint32_t hosts)
 		if (__builtin_add_overflow(p->all_traffic, p->traffic[t], &p->all_traffic))
 			p->all_traffic = UINT64_MAX;
 	}
-	if (p->wish.exchange == EMBENG_EXCHANGE_ROWS)
+	if (asks_for_rows(p->wish.exchange))
 		p->fair = p->total / hosts + (p->total % hosts != 0);
 }
 
@@ -197,7 +202,7 @@ static uint32_t count_parts(const struct placer *p, size_t table, uint32_t hosts
 	uint64_t parts, most = (uint64_t)t->dim / PLACE_COLUMNS_LEAST;
 
 	if (p->spread[table])
-		return p->wish.plans ? 1 : (uint64_t)t->rows < hosts ? (uint32_t)t->rows : hosts;
+		return p->wish.plans ? 1 : place_row_parts(t, hosts);
 	if (!is_cut(p, table))
 		return 1;
 	parts = p->bytes[table] / p->fair + (p->bytes[table] % p->fair != 0);
@@ -256,7 +261,6 @@ static void cut_table(struct placer *p, size_t table, uint32_t parts)
 
 static int deal_rows(struct placer *p, size_t table, uint32_t parts, uint32_t hosts)
 {
-	const struct table *t = &p->model->tables[table];
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < parts; i++) {
@@ -264,15 +268,9 @@ static int deal_rows(struct placer *p, size_t table, uint32_t parts, uint32_t ho
 			embeng_shard, .sharding = p->wish.sharding, .hosts = hosts, .host = i);
 		struct item *item = &p->items[p->item_count];
 
-		*item = (struct item){
-			.part = {.kind = PLACE_ROWS,
-				 .host = i,
-				 .table = (int)table,
-				 .columns = (uint32_t)t->dim,
-				 .gradients = wish_of(p, table) == EMBENG_EXCHANGE_ROWS_GRADIENTS},
-			.at = p->item_count++,
-		};
-		ret = embeng_shard_rows(&shard, t->rows, &item->part.rows);
+		*item = (struct item){.part.table = (int)table, .at = p->item_count++};
+		ret = place_row_part(&p->model->tables[table], &shard, wish_of(p, table),
+				     &item->part);
 	}
 	return ret;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Spreads the rows of some tables of a placement. It is a file of its own because the tables that are not
- * spread must keep the owners that a plan of hosts gives them: the plan compares exchanges with these.
+ * Deals the rows of a table to hosts, and spreads the rows of some tables of a placement. It is a file of its own
+ * because the tables that are not spread must keep the owners that a plan of hosts gives them: the plan compares
+ * exchanges with these.
  *
  * Only arguments are touched; no lock is needed.
  */
@@ -12,15 +13,25 @@
 #include "model/model.h"
 #include "place.h"
 
-static size_t count_row_parts(const struct table *t, uint32_t hosts)
+uint32_t place_row_parts(const struct table *t, uint32_t hosts)
 {
-	return (uint64_t)t->rows < hosts ? (size_t)t->rows : hosts;
+	return (uint64_t)t->rows < hosts ? (uint32_t)t->rows : hosts;
 }
 
-/* Return: 0, or why a host has no such rows; see embeng_shard_rows(). */
-static int add_shards_of(const struct table *t, struct placement *p, int table, bool gradients)
+int place_row_part(const struct table *t, const struct embeng_shard *shard,
+		   enum embeng_exchange_kind kind, struct place_part *part)
 {
-	const size_t count = count_row_parts(t, p->hosts);
+	part->kind = PLACE_ROWS;
+	part->host = shard->host;
+	part->columns = (uint32_t)t->dim;
+	part->gradients = kind == EMBENG_EXCHANGE_ROWS_GRADIENTS;
+	return embeng_shard_rows(shard, t->rows, &part->rows);
+}
+
+static int add_shards_of(const struct table *t, struct placement *p, int table,
+			 enum embeng_exchange_kind kind)
+{
+	const uint32_t count = place_row_parts(t, p->hosts);
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < count; i++) {
@@ -28,12 +39,8 @@ static int add_shards_of(const struct table *t, struct placement *p, int table, 
 							      .hosts = p->hosts, .host = i);
 		struct place_part *part = &p->parts[p->part_count++];
 
-		*part = (struct place_part){.kind = PLACE_ROWS,
-					    .host = i,
-					    .table = table,
-					    .columns = (uint32_t)t->dim,
-					    .gradients = gradients};
-		ret = embeng_shard_rows(&shard, t->rows, &part->rows);
+		part->table = table;
+		ret = place_row_part(t, &shard, kind, part);
 	}
 	return ret;
 }
@@ -48,8 +55,7 @@ static int fill_spread(const struct placement *from, const struct embeng_model *
 
 		to->first[t] = to->part_count;
 		if (place_can_spread(model, t, each[t])) {
-			ret = add_shards_of(&model->tables[t], to, (int)t,
-					    each[t] == EMBENG_EXCHANGE_ROWS_GRADIENTS);
+			ret = add_shards_of(&model->tables[t], to, (int)t, each[t]);
 		} else {
 			memcpy(&to->parts[to->part_count], &from->parts[first],
 			       count * sizeof(*to->parts));
@@ -71,7 +77,7 @@ int placement_spread(struct placement *placement, const struct embeng_model *mod
 
 	for (size_t t = 0; t < model->table_count; t++)
 		most += place_can_spread(model, t, each[t])
-				? count_row_parts(&model->tables[t], placement->hosts)
+				? place_row_parts(&model->tables[t], placement->hosts)
 				: 0;
 	spread.parts = calloc(most + 1, sizeof(*spread.parts));
 	spread.first = calloc(model->table_count + 1, sizeof(*spread.first));
