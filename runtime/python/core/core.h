@@ -393,6 +393,8 @@ PyObject *transport_load(PyObject *module, PyObject *name);
 PyObject *transport_threads(PyObject *module, PyObject *ranks);
 PyObject *plan_compute(struct model_object *self, PyObject *options);
 
+/* tensorflow.c: a library that TensorFlow has loaded, for dlsym() and dlclose(), or NULL with an exception. */
+void *tensorflow_open(PyObject *path);
 /*
  * tensorflow.c: registers the operators with the TensorFlow whose library @path the process has loaded.
  * Return: a tuple of their names.

@@ -165,20 +165,24 @@ static int register_once(void *library, PyObject *errors)
 	return ret;
 }
 
-PyObject *tensorflow_register(PyObject *module, PyObject *path)
+void *tensorflow_open(PyObject *path)
 {
 	const char *text = text_read(path, "path");
-	struct core_state *state = PyModule_GetState(module);
-	PyObject *names;
-	void *library;
+	void *library = text ? dlopen(text, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
-	if (!text)
-		return NULL;
-	library = dlopen(text, RTLD_LAZY | RTLD_NOLOAD);
-	if (!library) {
+	if (text && !library)
 		PyErr_Format(PyExc_ImportError, "%s: TensorFlow has not loaded this library", text);
+	return library;
+}
+
+PyObject *tensorflow_register(PyObject *module, PyObject *path)
+{
+	struct core_state *state = PyModule_GetState(module);
+	void *library = tensorflow_open(path);
+	PyObject *names;
+
+	if (!library)
 		return NULL;
-	}
 	if (register_once(library, state->errors)) {
 		dlclose(library);
 		return NULL;

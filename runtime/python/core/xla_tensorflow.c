@@ -87,17 +87,11 @@ static int register_targets_once(void *library)
 
 PyObject *xla_register(PyObject *module, PyObject *path)
 {
-	const char *text = text_read(path, "path");
-	void *library;
+	void *library = tensorflow_open(path);
 
 	(void)module;
-	if (!text)
+	if (!library)
 		return NULL;
-	library = dlopen(text, RTLD_LAZY | RTLD_NOLOAD);
-	if (!library) {
-		PyErr_Format(PyExc_ImportError, "%s: TensorFlow has not loaded this library", text);
-		return NULL;
-	}
 	if (register_targets_once(library)) {
 		dlclose(library);
 		return NULL;
