@@ -1,16 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Conformance vectors over hosts, and the exit codes of verbs when hosts do not agree or one is lost.
-# usage: conform.sh FOLDER EMBENG MPI VECTORS [PATH...]: the plug-ins' folder, the command, openmpi or mpich, and
-# the folder of vectors, of which the PATHs are run; without one, all
+# usage: conform.sh EMBENG MPI VECTORS [PATH...]: the command, openmpi or mpich, and the folder of vectors, of
+# which the PATHs are run; without one, all
 set -u
 
-export LD_LIBRARY_PATH="$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-embeng=$2
-mpi=$3
-vectors=$4
-shift 4
+embeng=$1
+mpi=$2
+vectors=$3
+shift 3
 [ $# -gt 0 ] || set -- .
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
