@@ -71,7 +71,7 @@ struct run {
 
 /* Returned by a step when no call failed but a number is wrong. */
 #define STEP_MISMATCH 1
-/* Returned by a step that is another host's to make. */
+/* A step returns this if another host has to make it. */
 #define STEP_ELSEWHERE 2
 
 /* Both return @err. The first takes a sentence of the runner's own, the second the library's. */

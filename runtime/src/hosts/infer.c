@@ -145,7 +145,7 @@ static uint64_t bytes_of_ids(const struct hosts *h)
 	return bytes;
 }
 
-/* Keeps the ids, by which the call that goes on is known. Without memory no call is it. */
+/* Keeps the ids: the call that goes on with the lookup has the same. Without memory for them no call can. */
 static void note_looked_for(struct hosts *h)
 {
 	char *to;
@@ -203,8 +203,8 @@ static int finish_looking(struct hosts *h, struct deadline deadline)
 }
 
 /*
- * Ends a lookup that was left under way, and drops its activations. A refusal of that lookup is nobody's any more; a
- * failure of the group is.
+ * Ends a lookup that was left under way, and drops its activations. Nobody waits for its refusal any more, so that
+ * only a failure of the group is returned.
  */
 static int settle_looking(struct hosts *h, struct deadline deadline)
 {

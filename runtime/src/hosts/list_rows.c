@@ -140,7 +140,7 @@ static void add_given_sums(const struct hosts *h, const struct cargo *cargo)
 	port_fpu_end(&fpu);
 }
 
-/* Lists whose sums are sent; of the others' gradients the owners make them, but for a program's own sums. */
+/* Lists whose sums this host sends. Owners make the sums of the others, unless a program gave sums. */
 static size_t summed_lists(const struct hosts *h, const struct slot *slot)
 {
 	return slot->sums ? h->trained_lists : h->summed_lists;

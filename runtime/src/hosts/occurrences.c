@@ -5,7 +5,7 @@
  * it occurs: first once, as it is for all lists, and behind that again, in the order of ids. So each
  * occurrence has a place of its own, and those of one row keep their order.
  *
- * All is the cargo's, and of whoever fills the slot. No lock is needed.
+ * All memory belongs to the cargo, which one thread fills at a time. No lock is needed.
  */
 #include <stdlib.h>
 #include <string.h>

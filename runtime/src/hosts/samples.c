@@ -105,7 +105,7 @@ uint64_t samples_bytes(const struct hosts *h, const struct cargo *cargo, uint32_
 	return bytes;
 }
 
-/* Ids that the policy leaves out are none of their bag's. */
+/* A bag does not count ids that the policy leaves out. */
 static void leave_out(const struct embeng_spread_feature *r, uint64_t *bag, float *weights)
 {
 	uint64_t kept = 0;

@@ -12,7 +12,7 @@
 
 #include "samples.h"
 
-/* A reader as it came. */
+/* A reader, as its message tells it. */
 struct came {
 	const struct samples_head *head;
 	const uint32_t *ids;

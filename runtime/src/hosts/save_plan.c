@@ -65,7 +65,7 @@ static int check_plan(struct hosts_save *a, uint32_t host, const struct embeng_b
 	return 0;
 }
 
-/* Each table's number is its first owner's. */
+/* The step of a table is the one that its first owner tells. */
 static int take_plans(struct hosts_save *a, const struct embeng_bytes *received)
 {
 	struct save *s = a->whole;
@@ -150,7 +150,7 @@ static int choose_writers(struct hosts_save *a)
 	return 0;
 }
 
-/* For progress: what the other hosts write is not this host's to do. */
+/* Progress counts what this host writes; the others write the rest. */
 static void leave_to_others(struct hosts_save *a)
 {
 	struct save *s = a->whole;

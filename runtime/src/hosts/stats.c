@@ -51,7 +51,7 @@ static int join_stats(struct hosts *h, int table, struct embeng_table_stats *sta
 	return 0;
 }
 
-/* The owner of some rows knows these counts; how often rows were asked for is known where that was. */
+/* The owner of rows knows these counts. Each host knows how often it asked for rows. */
 static void add_owned_rows(struct embeng_table_stats *all, const struct embeng_table_stats *part)
 {
 	all->unique_ids += part->unique_ids;
