@@ -12,7 +12,9 @@
 #define RANKS 3
 #define BYTES_MOST 700000
 
-/* Carries the frames of one relay to another, until the last one. */
+static pthread_barrier_t all_hosts;
+
+/* Carries the frames of one relay to another, until the last one. One that breaks is lost at both ends. */
 struct wire {
 	struct relay *from, *to;
 	uint32_t rank, peer;
@@ -24,9 +26,15 @@ static void *carry_frames(void *arg)
 	struct wire *wire = arg;
 	unsigned char *frame = malloc(RELAY_FRAME_BYTES);
 	size_t bytes = frame ? relay_take(wire->from, wire->peer, frame) : 0;
+	int given = 1;
 
-	while (bytes && relay_give(wire->to, wire->rank, frame, RELAY_FRAME_BYTES) == 1)
-		bytes = relay_take(wire->from, wire->peer, frame);
+	while (bytes && given == 1) {
+		given = relay_give(wire->to, wire->rank, frame, RELAY_FRAME_BYTES);
+		if (given == 1)
+			bytes = relay_take(wire->from, wire->peer, frame);
+	}
+	if (given < 0)
+		relay_lose(wire->from, wire->peer);
 	free(frame);
 	return NULL;
 }
@@ -75,17 +83,19 @@ static void exchange_over_relays(struct host *h)
 	free(room);
 }
 
-/* Rank 1 is lost to the others, which all hear of it. */
+/* Rank 1 is lost to the others, once all have opened the group and before anybody sends in it. */
 static void lose_a_peer(struct host *h)
 {
 	const struct embeng_exchange x = EMBENG_INIT(embeng_exchange, .phase = "ids", .step = 9,
 						     .timeout_ns = 30000 * GROUP_MS);
 	struct relay *relay = h->transport.self;
 
+	pthread_barrier_wait(&all_hosts);
 	if (h->rank != 1)
 		relay_lose(relay, 1);
 	else
 		relay_give(relay, 0, "no frame", 8);
+	pthread_barrier_wait(&all_hosts);
 	host_exchange(h, &x, NULL);
 }
 
@@ -143,7 +153,9 @@ START_TEST(lost_peer_is_named)
 {
 	struct host hosts[RANKS];
 
+	pthread_barrier_init(&all_hosts, NULL, RANKS);
 	run_over_relays(hosts, lose_a_peer);
+	pthread_barrier_destroy(&all_hosts);
 	for (uint32_t rank = 0; rank < RANKS; rank += 2) {
 		ck_assert_msg(hosts[rank].code == -EHOSTDOWN, "rank %u: %d %s", rank,
 			      hosts[rank].code, hosts[rank].text);
