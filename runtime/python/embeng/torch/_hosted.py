@@ -102,13 +102,13 @@ class HostedParameter(TableParameter):
             "embeng.torch.gather_state_dict() for a state with their rows, or engine.save() of the "
             "module for a checkpoint")
 
-    def copy_(self, source: Tensor, non_blocking: bool = False) -> Any:
+    def copy_(self, other: Tensor, non_blocking: bool = False) -> Any:
         """Write the rows, in a call that all hosts make; those of host 0 count."""
-        if tuple(source.shape) != tuple(self.shape):
+        if tuple(other.shape) != tuple(self.shape):
             raise ValueError(f"table {self.table} has the shape {tuple(self.shape)}, and cannot "
                              f"take "
-                             f"{tuple(source.shape)}")
-        self.group.write_rows(self.table, source)
+                             f"{tuple(other.shape)}")
+        self.group.write_rows(self.table, other)
         return self
 
     @property
