@@ -45,67 +45,6 @@ struct placer {
 	struct load *loads; /* [hosts] */
 };
 
-bool place_is_elementwise(const struct embeng_model *model, int table, const char **why_not)
-{
-	const struct table *t = &model->tables[table];
-	const char *why = NULL;
-
-	for (size_t s = 1; s <= t->slot_count; s++) {
-		if (model_width(t, s) != (uint64_t)t->dim)
-			why = "its optimizer has a slot of one number a row";
-	}
-	if (t->optimizer.max_norm > 0.0f || t->dynamic[NUMBER_MAX_NORM] >= 0)
-		why = "max_norm takes the length of a whole row";
-	if (table_has_optimizer(t) && model->engine.non_finite == EMBENG_NON_FINITE_DROP)
-		why = "the policy for gradients that are not finite drops the update of a whole "
-		      "row";
-	if (why_not)
-		*why_not = why;
-	return !why;
-}
-
-const char *place_refuse_sums(const struct embeng_model *model, size_t table)
-{
-	const struct table *t = &model->tables[table];
-
-	if (!table_has_optimizer(t))
-		return NULL;
-	if (t->optimizer.use_gradient_accumulation == EMBENG_OFF)
-		return "its optimizer takes each gradient by itself, and sums would be sent";
-	if (t->optimizer.scale_by_frequency)
-		return "scale_by_frequency needs the number of a row's gradients, which sums do "
-		       "not tell";
-	if (model->engine.non_finite == EMBENG_NON_FINITE_DROP)
-		return "the policy for gradients that are not finite looks at each gradient, and "
-		       "sums would be sent";
-	return NULL;
-}
-
-const char *place_refuse_gradients(const struct embeng_model *model, size_t table)
-{
-	const struct table *t = &model->tables[table];
-
-	if (!table_has_optimizer(t))
-		return "no optimizer changes the table, so no gradients are sent";
-	if (t->combiner == EMBENG_MAX)
-		return "the combiner max gives each column's gradient to one row, which only the "
-		       "asking host knows";
-	if (t->optimizer.scale_by_frequency)
-		return "scale_by_frequency needs the number of a row's gradients in all replicas, "
-		       "and the owner makes a sum for each of them";
-	if (model->engine.non_finite == EMBENG_NON_FINITE_DROP)
-		return "the policy for gradients that are not finite looks at each gradient, and "
-		       "the owner makes sums of them";
-	return NULL;
-}
-
-bool place_can_spread(const struct embeng_model *model, size_t table,
-		      enum embeng_exchange_kind kind)
-{
-	return (kind == EMBENG_EXCHANGE_ROWS && !place_refuse_sums(model, table)) ||
-	       (kind == EMBENG_EXCHANGE_ROWS_GRADIENTS && !place_refuse_gradients(model, table));
-}
-
 static enum embeng_exchange_kind wish_of(const struct placer *p, size_t table)
 {
 	return p->wish.each ? p->wish.each[table] : p->wish.exchange;
@@ -341,17 +280,6 @@ static void give_parts_owners(struct placer *p, uint32_t hosts)
 	}
 }
 
-uint64_t place_part_bytes(const struct embeng_model *model, const struct place_part *part)
-{
-	const struct table *t = &model->tables[part->table];
-	uint64_t row = model_whole_row_bytes(t);
-
-	/* All slots of a table that is cut have as many columns as its rows. */
-	if (part->kind == PLACE_COLUMN)
-		row = row / (uint64_t)t->dim * part->columns;
-	return (uint64_t)part->rows.count * row;
-}
-
 static void fill_placement(const struct placer *p, struct placement *out)
 {
 	size_t at = 0;
@@ -452,17 +380,4 @@ int place_model(const struct embeng_model *model, uint32_t hosts, const struct p
 	else
 		*out = placement;
 	return ret;
-}
-
-uint32_t place_row_width(uint64_t rows, uint32_t hosts)
-{
-	return (rows - 1) / hosts > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t);
-}
-
-void placement_free(struct placement *placement)
-{
-	free(placement->parts);
-	free(placement->first);
-	free(placement->bytes);
-	*placement = (struct placement){0};
 }

@@ -92,7 +92,7 @@ struct placement {
 int place_model(const struct embeng_model *model, uint32_t hosts, const struct place_wish *wish,
 		struct placement *out);
 
-/* place_spread.c: how many hosts have rows of a table that is spread: all, or as many as it has rows. */
+/* How many hosts have rows of a table that is spread: all, or as many as it has rows. */
 uint32_t place_row_parts(const struct table *t, uint32_t hosts);
 /* Fills all of a part but its table: the rows of one host. Return: 0, or that of embeng_shard_rows(). */
 int place_row_part(const struct table *t, const struct embeng_shard *shard,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Deals the rows of a table to hosts, and spreads the rows of some tables of a placement. It is a file of its own
- * because the tables that are not spread must keep the owners that a plan of hosts gives them: the plan compares
- * exchanges with these.
+ * Spreads the rows of some tables of a placement. It is a file of its own because the tables that are
+ * not spread must keep the owners that a plan of hosts gives them: the plan compares exchanges with
+ * these.
  *
  * Only arguments are touched; no lock is needed.
  */
@@ -12,21 +12,6 @@
 #include "base/error.h"
 #include "model/model.h"
 #include "place.h"
-
-uint32_t place_row_parts(const struct table *t, uint32_t hosts)
-{
-	return (uint64_t)t->rows < hosts ? (uint32_t)t->rows : hosts;
-}
-
-int place_row_part(const struct table *t, const struct embeng_shard *shard,
-		   enum embeng_exchange_kind kind, struct place_part *part)
-{
-	part->kind = PLACE_ROWS;
-	part->host = shard->host;
-	part->columns = (uint32_t)t->dim;
-	part->gradients = kind == EMBENG_EXCHANGE_ROWS_GRADIENTS;
-	return embeng_shard_rows(shard, t->rows, &part->rows);
-}
 
 static int add_shards_of(const struct table *t, struct placement *p, int table,
 			 enum embeng_exchange_kind kind)
