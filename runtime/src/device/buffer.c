@@ -9,9 +9,11 @@
  */
 #include "buffer.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "session/session.h"
 
 int region_alloc(struct device *d, struct region *region, uint64_t bytes)
@@ -37,7 +39,17 @@ static struct region exchange_region(struct embeng *e, struct region *region,
 	return old;
 }
 
-int region_grow(struct embeng *e, struct region *region, uint64_t bytes)
+static int alloc_plain(struct region *region, uint64_t bytes)
+{
+	*region = (struct region){.length = bytes, .plain = true};
+	region->data = aligned_alloc(4096, bytes);
+	if (!region->data)
+		return fail(-ENOMEM, "there is no memory for %" PRIu64 " bytes", bytes);
+	memset(region->data, 0, bytes);
+	return 0;
+}
+
+static int enlarge_region(struct embeng *e, struct region *region, uint64_t bytes, bool plain)
 {
 	struct device *d = e->device;
 	struct region larger, old;
@@ -45,7 +57,8 @@ int region_grow(struct embeng *e, struct region *region, uint64_t bytes)
 
 	if (region->length >= bytes && region->data)
 		return 0;
-	ret = region_alloc(d, &larger, layout_region(bytes));
+	ret = plain ? alloc_plain(&larger, layout_region(bytes))
+		    : region_alloc(d, &larger, layout_region(bytes));
 	if (ret)
 		return ret;
 	larger.counted = true;
@@ -59,14 +72,27 @@ int region_grow(struct embeng *e, struct region *region, uint64_t bytes)
 	return ret;
 }
 
+int region_grow(struct embeng *e, struct region *region, uint64_t bytes)
+{
+	return enlarge_region(e, region, bytes, false);
+}
+
+int region_grow_plain(struct embeng *e, struct region *region, uint64_t bytes)
+{
+	return enlarge_region(e, region, bytes, true);
+}
+
 int region_free(struct device *d, struct region *region)
 {
 	uint64_t counted = region->counted ? region->length : 0;
-	int ret;
+	int ret = 0;
 
 	if (!region->data)
 		return 0;
-	ret = d->ops->region_free(d, region);
+	if (region->plain)
+		free(region->data);
+	else
+		ret = d->ops->region_free(d, region);
 	if (ret)
 		return ret;
 	count_region(d, -counted);

@@ -16,6 +16,8 @@ int region_alloc(struct device *d, struct region *region, uint64_t bytes);
  * which it is exchanged: embeng_memory_export() looks at the regions of all replicas.
  */
 int region_grow(struct embeng *e, struct region *region, uint64_t bytes);
+/* The same for memory that the device is never to reach, of which it has none then. */
+int region_grow_plain(struct embeng *e, struct region *region, uint64_t bytes);
 /* Frees a region. It fails, and keeps the memory, only when the device does not let go of it. */
 int region_free(struct device *d, struct region *region);
 

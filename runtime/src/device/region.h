@@ -14,6 +14,7 @@ struct region {
 	struct embeng_mem key;
 	bool counted;	 /* counted in device.region_bytes, since the library made it for itself */
 	bool foreign;	 /* the program's own memory: only its registration ends */
+	bool plain;	 /* memory of the process that the device does not reach */
 	uint32_t handle; /* the driver's handle of the memory, if there is one */
 };
 

@@ -213,9 +213,14 @@ int embeng_memory_export(struct embeng *e, const void *p, size_t *offset)
 		return fail(-ENOTSUP, "embeng_memory_export: the soft device shares no memory");
 	pthread_mutex_lock(&e->lock);
 	region = region_of(e, p);
-	ret = region ? e->device->ops->region_export(e->device, region)
-		     : fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle",
-			    p);
+	if (!region)
+		ret = fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle", p);
+	else if (region->plain)
+		ret = fail(-ENOTSUP,
+			   "embeng_memory_export: with more replicas than a device has, their "
+			   "activations and gradients are in memory that it does not reach");
+	else
+		ret = e->device->ops->region_export(e->device, region);
 	if (ret >= 0)
 		*offset = (size_t)((const char *)p - region->data);
 	pthread_mutex_unlock(&e->lock);
