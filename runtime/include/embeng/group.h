@@ -255,6 +255,8 @@ EMBENG_API int embeng_group_exchange(struct embeng_group *g, const struct embeng
 struct embeng;
 struct embeng_model;
 
+#define EMBENG_GROUP_REPLICAS_MOST 65536
+
 /**
  * embeng_open_group() - open a model whose tables are spread over the hosts of a group
  * @device: this host's device, as for embeng_open(), without the prefix of a group. Its options may have
@@ -269,7 +271,9 @@ struct embeng_model;
  * embeng_open() does the same with "mpi:" before the device's name, and opens and closes the group itself.
  * Each host makes the same calls. Host h of H has the replicas from h * R / H on, as embeng_info()
  * tells, feeds these alone, and may have none. Tables, and columns of large ones, are dealt to the hosts,
- * or rows are spread over all.
+ * or rows are spread over all. A model may have EMBENG_GROUP_REPLICAS_MOST replicas. If it has more than a
+ * device, which has 64, the rows of all its tables are spread; and if it is pipelined, too, a step is given up by all
+ * replicas or by none.
  * All numbers are those of one process with R replicas, to the bit.
  *
  * In a step, embeng_enqueue() of the last replica of a host waits until the batches of all hosts are
@@ -284,7 +288,8 @@ struct embeng_model;
  * does; all later ones return -ESHUTDOWN with the first cause. embeng_close() on a host without replicas
  * waits until the others have left.
  *
- * Return: 0, as embeng_open(), as embeng_group_end().
+ * Return: 0, as embeng_open(), as embeng_group_end(); -EINVAL also if a table has to be spread that cannot be;
+ * -ERANGE if there are too many replicas.
  */
 EMBENG_API int embeng_open_group(const char *device, const struct embeng_model *model,
 				 struct embeng_group *group, struct embeng **out,

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "segment.h"
+#include "joined.h"
 
 static uint64_t floats_of_view(const struct embeng_view *view)
 {
@@ -20,13 +20,13 @@ static uint64_t floats_of_view(const struct embeng_view *view)
 }
 
 /* Dequeues all replicas' batches of the step. @views: [replicas] */
-static int dequeue_owner(struct hosts *h, struct embeng_activations *views)
+static int dequeue_owner(struct hosts *h, uint64_t step, struct embeng_activations *views)
 {
-	int ret = 0;
+	int ret = h->joined ? joined_look_up(h, step) : 0;
 
-	for (uint32_t r = 0; !ret && r < h->e->replica_count; r++) {
+	for (uint32_t r = 0; !ret && !h->joined && r < h->e->replica_count; r++) {
 		views[r] = (struct embeng_activations){.size = sizeof(views[r])};
-		ret = embeng_dequeue(h->owner, r, -1, &views[r]);
+		ret = embeng_dequeue(h->owner, r, HOSTS_LOOKUP_TIMEOUT, &views[r]);
 	}
 	return ret;
 }
@@ -76,7 +76,7 @@ int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,
 	struct embeng_activations *views = h->views;
 	uint64_t all = 0;
 	char *to;
-	int ret = dequeue_owner(h, views);
+	int ret = dequeue_owner(h, step, views);
 
 	for (uint32_t r = 0; !ret && r < h->e->replica_count; r++)
 		all += ids_only[r] ? 0 : bytes_of_answer(h, &views[r], firsts + r * h->list_count);

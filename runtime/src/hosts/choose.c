@@ -27,14 +27,14 @@ static const char *const exchange_names[] = {
 static int refuse_named(const struct hosts *h, size_t table, enum embeng_exchange_kind kind)
 {
 	const struct table *t = &h->e->model->tables[table];
-	const char *why = NULL;
+	const char *why = place_refuse_replicas(h->e->model, kind);
 
 	if (kind == EMBENG_EXCHANGE_ROWS)
 		why = place_refuse_sums(h->e->model, table);
 	if (kind == EMBENG_EXCHANGE_ROWS_GRADIENTS)
 		why = place_refuse_gradients(h->e->model, table);
-	if (kind == EMBENG_EXCHANGE_COLUMN && place_is_elementwise(h->e->model, (int)table, &why) &&
-	    t->dim < 2 * PLACE_COLUMNS_LEAST)
+	if (!why && kind == EMBENG_EXCHANGE_COLUMN &&
+	    place_is_elementwise(h->e->model, (int)table, &why) && t->dim < 2 * PLACE_COLUMNS_LEAST)
 		why = "it has fewer than 32 columns, and a part has at least 16";
 	if (!why)
 		return 0;
@@ -50,8 +50,10 @@ static int take_named(struct hosts *h, const struct name *name, enum embeng_exch
 	for (size_t t = 0; t < m->table_count; t++) {
 		each[t] = name->exchange;
 		h->choices[t].named = name->exchange != 0;
-		h->choices[t].refused = name->exchange >= EMBENG_EXCHANGE_ROWS &&
-					!place_can_spread(m, t, name->exchange);
+		h->choices[t].refused = name->exchange &&
+					(place_refuse_replicas(m, name->exchange) ||
+					 (name->exchange >= EMBENG_EXCHANGE_ROWS &&
+					  !place_can_spread(m, t, name->exchange)));
 	}
 	for (size_t i = 0; !ret && i < name->exchange_count; i++) {
 		const struct name_exchange *named = &name->exchanges[i];
@@ -244,12 +246,14 @@ int embeng_table_exchange(struct embeng *e, int table)
 }
 
 static void describe_choice(const struct host_choice *c, enum embeng_exchange_kind kind,
-			    char text[static 128])
+			    bool must_spread, char text[static 128])
 {
 	if (c->refused)
 		snprintf(text, 128, "it does not allow the one that an option asks for");
 	else if (c->named)
 		snprintf(text, 128, "an option asks for it");
+	else if (!c->planned && must_spread)
+		snprintf(text, 128, "the model has more replicas than a device");
 	else if (!c->planned && kind == EMBENG_EXCHANGE_ROWS)
 		snprintf(text, 128, "it is larger than a host's share, and columns cannot be cut");
 	else if (!c->planned)
@@ -276,7 +280,7 @@ void choose_say(const struct hosts *h)
 		else
 			snprintf(where, sizeof(where), "on host %" PRIu32,
 				 h->place.parts[first].host);
-		describe_choice(&h->choices[t], kind, why);
+		describe_choice(&h->choices[t], kind, place_must_spread(e->model), why);
 		log_say(&e->log, EMBENG_LOG_INFO, "table %s: exchange=%s, %s: %s",
 			e->model->tables[t].name, exchange_names[kind], where, why);
 	}

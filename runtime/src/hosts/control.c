@@ -128,8 +128,11 @@ struct progress {
 static bool has_come(struct embeng *e, void *arg)
 {
 	const struct progress *p = arg;
+	const struct hosts *h = e->hosts;
 
-	return e->hosts->looked >= p->looked && e->hosts->updated >= p->updated;
+	if (h->joined && h->answered < p->looked && stage_can_move(h, CHANNEL_ANSWERS))
+		return false; /* the owner handle is still to be given the lookup */
+	return h->looked >= p->looked && h->updated >= p->updated;
 }
 
 /* Steps whose batches and whose gradients this host's program has handed in. */

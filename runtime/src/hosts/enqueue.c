@@ -29,7 +29,7 @@ static int take_batch_ids(struct hosts *h, struct slot *slot, const struct emben
 	pthread_mutex_unlock(&e->lock);
 	ret = ids_pack(h, slot, b);
 	if (!ret && !slot->ids_only)
-		ret = region_grow(e, &slot->activations, slot->bytes);
+		ret = memory_of_slot(h, &slot->activations, slot->bytes);
 	if (!ret && !slot->ids_only)
 		ret = slot_note_lengths(e, slot, b);
 	pthread_mutex_lock(&e->lock);
@@ -388,7 +388,7 @@ int hosts_discard(struct embeng *e, uint32_t replica)
 /* They are packed when they are handed in, so that they may be written until then. */
 float *hosts_gradient_buffer(struct embeng *e, struct slot *slot, size_t feature)
 {
-	if (region_grow(e, &slot->gradients, slot->bytes))
+	if (memory_of_slot(e->hosts, &slot->gradients, slot->bytes))
 		return NULL;
 	return (float *)(void *)(slot->gradients.data + slot->at[feature]);
 }

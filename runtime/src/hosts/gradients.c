@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "joined.h"
 #include "samples.h"
 
 static uint64_t head_bytes(const struct hosts *h)
@@ -210,55 +211,6 @@ static int find_segments(struct hosts *h, uint64_t step, const struct embeng_byt
 	return ret;
 }
 
-/* Each rate of the owner's model, by its name. */
-static void name_rates(const struct hosts *h, const struct segment_head *head,
-		       struct embeng_rate *rates)
-{
-	const struct embeng_model *part = h->owner->model, *whole = h->e->model;
-	const uint32_t *values = (const uint32_t *)(const void *)(head + 1);
-
-	for (size_t r = 0; r < part->rate_count; r++) {
-		size_t i = 0;
-
-		while (strcmp(whole->rates[i], part->rates[r]))
-			i++;
-		rates[r] = (struct embeng_rate){part->rates[r], float_of(values[i])};
-	}
-}
-
-static int find_gradients(struct hosts *h, uint32_t host, struct reading *segment, bool sums,
-			  const float **features, size_t *elements)
-{
-	static const float none;
-	size_t count = 0;
-
-	for (size_t f = 0; f < h->e->model->feature_count; f++) {
-		const uint64_t *given;
-
-		if (h->features[f] < 0)
-			continue;
-		given = read_next(segment, sizeof(*given));
-		features[count] = NULL;
-		if (given && *given)
-			features[count] = read_next(segment, 4 * elements[count]);
-		if (!given || (*given && !features[count]))
-			return segment_bad(h, host, "gradients");
-		count++;
-	}
-	for (size_t i = 0; i < h->list_count; i++) {
-		const bool summed = i < h->summed_lists || (sums && i < h->trained_lists);
-
-		if (h->lists[i].served < 0)
-			continue;
-		features[count] = summed ? read_next(segment, 4 * elements[count]) : &none;
-		if (!features[count++])
-			return segment_bad(h, host, "sums of gradients");
-	}
-	while (count < h->owner->model->feature_count)
-		features[count++] = &none;
-	return sums ? 0 : samples_take(h, host, segment, elements, features);
-}
-
 /* The floats that the owner handle's view of a replica has for each feature. */
 static int count_owner_elements(struct hosts *h, uint32_t replica, size_t *elements)
 {
@@ -292,11 +244,9 @@ static int apply_replica(struct hosts *h, const struct segment_head *head, struc
 
 	if (head->flags & SEGMENT_DISCARD)
 		return embeng_discard(h->owner, head->replica, -1);
-	name_rates(h, head, lists->rates);
+	gradients_name_rates(h, head, lists->rates);
 	ret = count_owner_elements(h, head->replica, lists->elements);
-	ret = ret ? ret
-		  : find_gradients(h, hosts_home(h, head->replica), &segment, g.sums,
-				   lists->features, lists->elements);
+	ret = ret ? ret : gradients_find(h, head, &segment, lists->features, lists->elements);
 	return ret ? ret : embeng_apply_gradients(h->owner, &g, -1);
 }
 
@@ -336,7 +286,9 @@ int gradients_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *r
 	*discards = 0;
 	for (uint32_t r = 0; !ret && r < replicas; r++)
 		*discards += (heads[r]->flags & SEGMENT_DISCARD) != 0;
-	ret = ret ? ret : apply_all(h, heads, segments);
+	if (!ret)
+		ret = h->joined ? joined_apply(h, step, heads, segments, *discards)
+				: apply_all(h, heads, segments);
 	free(heads);
 	free(segments);
 	return ret;

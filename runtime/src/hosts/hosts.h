@@ -67,6 +67,12 @@ enum { CHANNEL_IDS, CHANNEL_ANSWERS, CHANNEL_GRADIENTS, CHANNEL_CONTROL };
 /* Threads of a handle, by the channel that they use. */
 #define HOSTS_THREADS 3
 
+/*
+ * Time that a lookup of the owner handle may take. It is an end, and so far away: a wait without one would end if its
+ * thread had a view whose gradients are missing, but another thread brings those.
+ */
+#define HOSTS_LOOKUP_TIMEOUT (INT64_MAX / 4)
+
 /* Time of an exchange that a host without replicas begins before the others. */
 #define HOSTS_NO_LIMIT (UINT64_MAX / 4)
 
@@ -162,6 +168,8 @@ struct notice {
 	uint64_t order;
 };
 
+struct joined;
+
 struct hosts {
 	struct embeng *e;
 	struct embeng *owner;
@@ -187,6 +195,7 @@ struct hosts {
 	pthread_mutex_t list_lock;		   /* guards the two below; after e->lock */
 	struct list_stats *list_stats;		   /* [list_count], list_stats.h */
 	struct hosts_memory groups;
+	struct joined *joined;	     /* joined.h, or NULL: each replica has queues of the device */
 	struct hosts_memory summing; /* the gradients thread's: sums of gradients that came */
 	struct embeng_bytes *send[HOSTS_THREADS + 1], *received[HOSTS_THREADS + 1]; /* [hosts] */
 	struct cargo *cargo;	/* [local replicas][slots] */

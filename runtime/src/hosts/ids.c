@@ -158,8 +158,7 @@ static bool read_input(struct reading *segment, const struct feature *f, struct 
 	       (!head->weighted || in->weights);
 }
 
-/* A feature that only the owner handle has. It is no bag, so that it is none among sums of rows either. */
-static void empty_input(struct input *in)
+void ids_empty_input(struct input *in)
 {
 	static const int64_t none[1];
 
@@ -184,7 +183,7 @@ int ids_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 			return segment_bad(h, host, "ids");
 	}
 	for (size_t f = h->served; f < b->count; f++)
-		empty_input(&b->inputs[f]);
+		ids_empty_input(&b->inputs[f]);
 	return lists_unpack(h, segment, host, b, count, firsts);
 }
 
@@ -196,8 +195,7 @@ static bool has_owner_room(struct embeng *owner, void *arg)
 	return owner->failed || embeng_steps_have_room(&steps, *step);
 }
 
-/* Steps that were handed in may not be applied yet, and then the owner handle has no buffers. */
-static int await_owner_room(struct embeng *owner, uint64_t step)
+int ids_await_owner(struct embeng *owner, uint64_t step)
 {
 	int ret;
 
@@ -231,7 +229,7 @@ static int serve_host_ids(struct hosts *h, uint64_t step, uint32_t host, struct 
 int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received)
 {
 	uint32_t served = 0;
-	int ret = await_owner_room(h->owner, step);
+	int ret = ids_await_owner(h->owner, step);
 
 	for (uint32_t host = 0; !ret && host < h->hosts; host++)
 		ret = serve_host_ids(h, step, host,

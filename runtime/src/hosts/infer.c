@@ -45,7 +45,7 @@ static int pack_asked(struct hosts *h, struct slot *slot, const struct embeng_ba
 	int ret = check_asked(h, slot, b);
 
 	ret = ret ? ret : ids_pack(h, slot, b);
-	ret = ret ? ret : region_grow(h->e, &slot->activations, slot->bytes);
+	ret = ret ? ret : memory_of_slot(h, &slot->activations, slot->bytes);
 	if (!ret && !slot->outputs)
 		ret = slot_note_lengths(h->e, slot, b);
 	return ret;

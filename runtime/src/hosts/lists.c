@@ -243,12 +243,24 @@ char *lists_put(const struct hosts *h, const struct cargo *cargo, uint32_t host,
 	return to;
 }
 
+void lists_input(const struct row_list *list, const void *rows, uint64_t count, struct input *in)
+{
+	input_clear(in);
+	in->form = INPUT_DENSE;
+	in->gathers = true;
+	in->type = list->width == 4 ? EMBENG_I32 : EMBENG_I64;
+	in->rank = 1;
+	in->ids = rows;
+	in->samples = in->id_count = count;
+	in->shape[0] = (int64_t)count;
+}
+
 int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 		 struct embeng_batch *b, size_t next, uint64_t *firsts)
 {
 	for (size_t i = 0; i < h->list_count; i++) {
-		struct input *in = &b->inputs[next];
 		const uint64_t *count;
+		const void *rows = NULL;
 		uint64_t all = 0;
 
 		if (h->lists[i].served < 0)
@@ -261,18 +273,11 @@ int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 			all = *count + (h->lists[i].repeats ? count[1] : 0);
 		if (count && firsts)
 			firsts[i] = *count;
-		input_clear(in);
-		in->form = INPUT_DENSE;
-		in->gathers = true;
-		in->type = h->lists[i].width == 4 ? EMBENG_I32 : EMBENG_I64;
-		in->rank = 1;
 		if (count)
-			in->ids = read_next(segment, h->lists[i].width * all);
-		if (!in->ids)
+			rows = read_next(segment, h->lists[i].width * all);
+		if (!rows)
 			return segment_bad(h, host, "rows");
-		in->samples = in->id_count = all;
-		in->shape[0] = (int64_t)all;
-		next++;
+		lists_input(&h->lists[i], rows, all, &b->inputs[next++]);
 	}
 	return 0;
 }

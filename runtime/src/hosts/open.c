@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Opens and closes handles: embeng_open(), which looks whether the name of the device asks for a group,
- * and handles over all hosts of a group. A group of one host gives an ordinary handle.
+ * and handles over all hosts of a group. A group of one host gives an ordinary handle, unless the model has more
+ * replicas than a device.
  *
  * Opening and closing are done by one thread. All that a group's handle owns lives until embeng_close(); a
  * group that the program opened stays the program's.
@@ -219,14 +220,23 @@ static int greet_hosts(struct hosts *h, const struct name *name, int ret, uint32
 	return ret;
 }
 
+static int check_replica_count(const struct embeng_model *model)
+{
+	if (model->engine.replicas <= EMBENG_GROUP_REPLICAS_MOST)
+		return 0;
+	return fail(-ERANGE, "embeng_open_group: the model has %u replicas; allowed are 1 to %d",
+		    model->engine.replicas, EMBENG_GROUP_REPLICAS_MOST);
+}
+
 /* @status: why this host cannot open its part, which the others are told. */
 static int build_hosts(struct embeng *e, const struct embeng_open_options *options,
 		       const struct name *name, int status)
 {
 	struct hosts *h = e->hosts;
 	uint32_t depth;
-	int ret = status ? status : choose_exchanges(h, name);
+	int ret = status ? status : check_replica_count(e->model);
 
+	ret = ret ? ret : choose_exchanges(h, name);
 	ret = ret ? ret : make_row_lists(h);
 	e->first_replica = hosts_first_replica(h, h->rank);
 	e->local_replicas = hosts_first_replica(h, h->rank + 1) - e->first_replica;
@@ -321,7 +331,7 @@ static int open_group(const struct embeng_open_options *options, const struct na
 	struct embeng *e;
 	int ret;
 
-	if (embeng_group_ranks(group) == 1)
+	if (embeng_group_ranks(group) == 1 && !place_must_spread(model))
 		ret = status ? status : session_open(options, model, &e);
 	else
 		ret = open_over(options, name, model, group, status, &e);

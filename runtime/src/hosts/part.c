@@ -15,8 +15,8 @@
 #include "base/bits.h"
 #include "host/port.h"
 #include "model/initializer.h"
+#include "joined.h"
 #include "part.h"
-#include "segment.h"
 
 #define FILL_FLOATS (1u << 18) /* this many of whole rows are made at a time */
 
@@ -144,6 +144,8 @@ int part_model(struct hosts *h, struct embeng_model **out)
 	if (!ret && !has_trainable(model))
 		ret = add_trainable(model);
 	engine.hosts = 1;
+	if (hosts_joins(h))
+		engine.replicas = 1;
 	engine.fixed_shapes = 0;
 	ret = ret ? ret : embeng_model_set_engine(model, &engine);
 	if (ret)

@@ -47,7 +47,13 @@ struct placer {
 
 static enum embeng_exchange_kind wish_of(const struct placer *p, size_t table)
 {
-	return p->wish.each ? p->wish.each[table] : p->wish.exchange;
+	const enum embeng_exchange_kind wish = p->wish.each ? p->wish.each[table]
+							    : p->wish.exchange;
+
+	if (!place_must_spread(p->model) || place_can_spread(p->model, table, wish))
+		return wish;
+	return place_refuse_sums(p->model, table) ? EMBENG_EXCHANGE_ROWS_GRADIENTS
+						  : EMBENG_EXCHANGE_ROWS;
 }
 
 /*
@@ -330,6 +336,21 @@ static int make_placement(struct placer *p, struct placement *out)
 	return 0;
 }
 
+/* Where all tables must be spread, each must allow one of the two exchanges. */
+static int check_spread_tables(const struct embeng_model *m)
+{
+	for (size_t t = 0; place_must_spread(m) && t < m->table_count; t++) {
+		const char *why = place_refuse_gradients(m, t);
+
+		if (place_refuse_sums(m, t) && why)
+			return fail(-EINVAL,
+				    "a model of more than %u replicas has the rows of all tables "
+				    "spread over the hosts, and table %s does not allow it: %s",
+				    place_replicas_most, m->tables[t].name, why);
+	}
+	return 0;
+}
+
 /* A wish is for all tables that allow it, but one that none allows is refused. */
 static int check_wish(const struct placer *p)
 {
@@ -362,7 +383,8 @@ int place_model(const struct embeng_model *model, uint32_t hosts, const struct p
 	placement.sharding = p.wish.sharding;
 	if (!model || !hosts || !out)
 		return fail(-EINVAL, "tables can be distributed over 1 host or more, not 0");
-	ret = check_wish(&p);
+	ret = check_spread_tables(model);
+	ret = ret ? ret : check_wish(&p);
 	if (ret)
 		return ret;
 	p.bytes = calloc(model->table_count + 1, sizeof(*p.bytes));

@@ -15,6 +15,14 @@ struct table;
 
 #define PLACE_COLUMNS_LEAST 16 /* a part cut by columns has no fewer of them */
 
+/*
+ * A device has so many replicas. The rows of all tables are spread if a model has more (joined.h). Tests make it
+ * smaller.
+ */
+extern uint32_t place_replicas_most;
+/* Whether all tables of a model must be spread. */
+bool place_must_spread(const struct embeng_model *model);
+
 /* The exchange of a table, which all its parts have. */
 enum place_kind {
 	PLACE_TABLE,  /* one host has the whole table */
@@ -86,8 +94,8 @@ struct placement {
  * The result depends on these alone, so that each host of a group computes the
  * same. Table names and seeds have no influence.
  *
- * Return: 0; -EINVAL, also if no table can have the exchange that is wished; -ERANGE if 64 bits do not count
- * the bytes; -ENOMEM.
+ * Return: 0; -EINVAL, also if no table can have the exchange that is wished, or a table must be spread that
+ * cannot be; -ERANGE if 64 bits do not count the bytes; -ENOMEM.
  */
 int place_model(const struct embeng_model *model, uint32_t hosts, const struct place_wish *wish,
 		struct placement *out);
@@ -129,6 +137,8 @@ uint32_t place_row_width(uint64_t rows, uint32_t hosts);
 const char *place_refuse_sums(const struct embeng_model *model, size_t table);
 /* The same if the gradients of samples are sent. */
 const char *place_refuse_gradients(const struct embeng_model *model, size_t table);
+/* For a model with more replicas than a device: why the table cannot have an exchange, or NULL. */
+const char *place_refuse_replicas(const struct embeng_model *model, enum embeng_exchange_kind kind);
 /* Whether rows of the table are spread if @kind is wished for. */
 bool place_can_spread(const struct embeng_model *model, size_t table,
 		      enum embeng_exchange_kind kind);

@@ -11,6 +11,21 @@
 #include "model/model.h"
 #include "place.h"
 
+uint32_t place_replicas_most = 64;
+
+bool place_must_spread(const struct embeng_model *model)
+{
+	return model->engine.replicas > place_replicas_most;
+}
+
+const char *place_refuse_replicas(const struct embeng_model *model, enum embeng_exchange_kind kind)
+{
+	if (!place_must_spread(model) || kind == EMBENG_EXCHANGE_ROWS ||
+	    kind == EMBENG_EXCHANGE_ROWS_GRADIENTS)
+		return NULL;
+	return "the model has more replicas than a device, so the rows of all tables are spread";
+}
+
 bool place_is_elementwise(const struct embeng_model *model, int table, const char **why_not)
 {
 	const struct table *t = &model->tables[table];

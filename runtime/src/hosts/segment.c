@@ -45,6 +45,12 @@ char *put_padded(char **to, const void *from, uint64_t bytes)
 	return at;
 }
 
+int memory_of_slot(struct hosts *h, struct region *region, uint64_t bytes)
+{
+	return h->joined ? region_grow_plain(h->e, region, bytes)
+			 : region_grow(h->e, region, bytes);
+}
+
 int memory_need(struct hosts_memory *memory, uint64_t bytes)
 {
 	char *grown;

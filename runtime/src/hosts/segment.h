@@ -63,6 +63,11 @@ const struct segment_head *segment_next(struct reading *message, struct reading 
 /* The sentence for a message that has another form. Return: -EBADMSG. */
 int segment_bad(const struct hosts *h, uint32_t host, const char *what);
 
+/*
+ * Room for activations or gradients of a slot. A device reaches them, for embeng_memory_export(), but not where there are
+ * more replicas than it has: its regions might not be enough. Return: as region_grow().
+ */
+int memory_of_slot(struct hosts *h, struct region *region, uint64_t bytes);
 /* Room for @bytes; what was there may be lost. Return: 0, -ENOMEM. */
 int memory_need(struct hosts_memory *memory, uint64_t bytes);
 
@@ -99,6 +104,13 @@ int ids_resolve(const struct embeng *e, struct slot *slot, const struct embeng_b
  * -ENOMEM.
  */
 int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch *b);
+/*
+ * Waits until the owner handle has room for a step: steps that were handed in may not be applied yet, and then it has
+ * no buffers. Return: 0, or how the handle has failed.
+ */
+int ids_await_owner(struct embeng *owner, uint64_t step);
+/* The input of a feature that only the owner handle has. It is no bag, so that it is none among sums of rows either. */
+void ids_empty_input(struct input *in);
 /* Enqueues what came from all hosts with the owner handle. */
 int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received);
 /*
@@ -118,6 +130,8 @@ char *lists_put(const struct hosts *h, const struct cargo *cargo, uint32_t host,
 /* The owner's side: inputs of @b, from its feature @next on. Return: 0, -EBADMSG. */
 int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 		 struct embeng_batch *b, size_t next, uint64_t *firsts);
+/* The input of @count rows. */
+void lists_input(const struct row_list *list, const void *rows, uint64_t count, struct input *in);
 int lists_new(const struct hosts *h, struct cargo *cargo);
 void lists_free(struct cargo *cargo);
 
@@ -145,6 +159,15 @@ int answers_take_segment(const struct hosts *h, const struct slot *slot, uint32_
 /* gradients.c: packs and checks one replica's gradients for all hosts, or that none come. */
 int gradients_pack(struct hosts *h, struct slot *slot, const struct embeng_gradients *g);
 int gradients_pack_discard(struct hosts *h, struct slot *slot);
+/*
+ * gradients_find.c: finds what a replica's segment has for the owner handle. @features: out: its gradients, or
+ * sums of them, valid until the next call. @elements: floats of each. Return: 0, -EBADMSG.
+ */
+int gradients_find(struct hosts *h, const struct segment_head *head, struct reading *segment,
+		   const float **features, size_t *elements);
+/* Each rate of the owner handle's model, by its name. */
+void gradients_name_rates(const struct hosts *h, const struct segment_head *head,
+			  struct embeng_rate *rates);
 /*
  * Gives what came from all hosts to the owner handle. @discards: out: replicas without gradients. @alike:
  * out: all hosts find the same failure.

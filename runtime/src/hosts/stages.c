@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "joined.h"
 #include "list_stats.h"
-#include "segment.h"
 #include "steps.h"
 
 static const struct embeng_bytes *bytes_of_slot(const struct slot *slot, uint32_t stage)
@@ -102,6 +102,12 @@ static int end_stage(struct hosts *h, const char *phase, uint64_t step, uint32_t
 	return ret;
 }
 
+static int serve_ids(struct hosts *h, uint64_t step)
+{
+	return h->joined ? joined_keep(h, step, h->received[CHANNEL_IDS])
+			 : ids_serve(h, step, h->received[CHANNEL_IDS]);
+}
+
 /* A refusal is no failure: the same step is tried again with the next batches. */
 static int move_ids(struct hosts *h, uint64_t step)
 {
@@ -122,7 +128,7 @@ static int move_ids(struct hosts *h, uint64_t step)
 	}
 	ret = exchange_stage(h, "ids", step, CHANNEL_IDS, status, text);
 	ended = !ret && is_empty(h, CHANNEL_IDS);
-	served = ret || ended ? 0 : ids_serve(h, step, h->received[CHANNEL_IDS]);
+	served = ret || ended ? 0 : serve_ids(h, step);
 	if (served)
 		blame_step(h, "ids", step, served);
 	pthread_mutex_lock(&h->e->lock);

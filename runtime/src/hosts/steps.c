@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "segment.h"
+#include "joined.h"
 #include "steps.h"
 
 /* A stage that can move does so also when the handle is closed: other hosts wait for it. */
@@ -117,7 +117,9 @@ static int make_batches(struct hosts *h)
 		if (!h->ids_only[d] || !h->firsts[d])
 			return -ENOMEM;
 	}
-	for (uint32_t r = 0; r < replicas; r++) {
+	if (hosts_joins(h) && joined_new(h))
+		return -ENOMEM;
+	for (uint32_t r = 0; r < h->owner->replica_count; r++) {
 		h->batches[r] = embeng_batch_new(h->owner, EMBENG_TRAIN, r);
 		if (!h->batches[r])
 			return -ENOMEM;
@@ -239,6 +241,7 @@ static void free_cargo(struct hosts *h)
 void steps_free(struct hosts *h)
 {
 	free_cargo(h);
+	joined_free(h);
 	for (uint32_t r = 0; h->batches && r < h->e->replica_count; r++)
 		embeng_batch_free(h->batches[r]);
 	for (uint32_t d = 0; h->ids_only && d < h->e->depth; d++)

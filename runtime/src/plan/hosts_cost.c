@@ -315,9 +315,10 @@ static int spread_table(struct host_costs *c, size_t table, const struct table_b
 static unsigned int choose_exchange(const struct embeng_exchange_cost *costs,
 				    enum embeng_exchange_kind wanted, bool too_large)
 {
-	unsigned int chosen = 0;
+	unsigned int chosen = costs[0].allowed ? 0 : costs[1].allowed ? 1 : 2;
 
-	if (wanted == EMBENG_EXCHANGE_TABLE || wanted == EMBENG_EXCHANGE_COLUMN)
+	if (costs[0].allowed &&
+	    (wanted == EMBENG_EXCHANGE_TABLE || wanted == EMBENG_EXCHANGE_COLUMN))
 		return 0;
 	for (unsigned int i = 1; i < EMBENG_EXCHANGE_CHOICES; i++) {
 		if (costs[i].kind == wanted && costs[i].allowed)
@@ -344,12 +345,14 @@ int hosts_cost_table(struct host_costs *c, size_t table, const struct table_batc
 	out->costs[0].kind = c->options.hosts == 1 ? EMBENG_EXCHANGE_NONE
 			     : parts > 1	   ? EMBENG_EXCHANGE_COLUMN
 						   : EMBENG_EXCHANGE_TABLE;
+	out->costs[0].why_not = place_refuse_replicas(c->model, out->costs[0].kind);
 	out->costs[1].kind = EMBENG_EXCHANGE_ROWS;
 	out->costs[1].why_not = place_refuse_sums(c->model, table);
 	out->costs[2].kind = EMBENG_EXCHANGE_ROWS_GRADIENTS;
 	out->costs[2].why_not = place_refuse_gradients(c->model, table);
 	place_is_elementwise(c->model, (int)table, &out->whole_because);
-	out->too_large = c->placement.parts[c->placement.first[table]].kind == PLACE_ROWS;
+	out->too_large = c->placement.parts[c->placement.first[table]].kind == PLACE_ROWS &&
+			 !place_must_spread(c->model);
 	for (unsigned int i = 0; !ret && i < EMBENG_EXCHANGE_CHOICES; i++)
 		ret = cost_kind(c, table, batch, i, &out->costs[i]);
 	out->chosen = ret || c->options.hosts == 1

@@ -24,7 +24,7 @@ static int check_replicas(struct accel *a, uint32_t replicas)
 		return 0;
 	return fail(-ENOTSUP,
 		    "%s: the model wants %u replicas and with them %llu queues, the device has %u "
-		    "and %u",
+		    "and %u; behind \"mpi:\" a model may have more",
 		    a->node, replicas, (unsigned long long)queues, a->device.info.replicas,
 		    a->device.queues);
 }

@@ -336,7 +336,9 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
 	if (!ret)
 		ret = soft_boot(s);
 	if (!ret && (s->device.queues < wanted || s->device.info.replicas < replicas))
-		ret = fail(-ENOTSUP, "soft device: the model wants %u replicas, it has %u",
+		ret = fail(-ENOTSUP,
+			   "soft device: the model wants %u replicas, it has %u; behind \"mpi:\" a "
+			   "model may have more",
 			   replicas, s->device.info.replicas);
 	return ret ? ret : soft_context_create(s);
 }

@@ -336,6 +336,37 @@ START_TEST(what_is_not_exact)
 }
 END_TEST
 
+/* More replicas than a device has: a table has an exchange that spreads its rows, whatever is asked for. */
+START_TEST(many_replicas)
+{
+	struct embeng_optimizer alone = embeng_momentum(0.1f);
+
+	alone.use_gradient_accumulation = EMBENG_OFF;
+	for (uint32_t replicas = 64; replicas <= 65; replicas++)
+		for (int i = 0; i < 2; i++) {
+			struct embeng_model *m = model_of(i ? alone : embeng_adagrad(0.1f), 100, 8,
+							  1, replicas);
+			struct embeng_hosts_plan *plan = plan_with(
+				m, &EMBENG_INIT(embeng_hosts_options, .hosts = 2,
+						.exchange = EMBENG_EXCHANGE_TABLE));
+			const struct embeng_exchange_cost *c = plan->tables[0].costs;
+
+			ck_assert_int_eq(c[0].allowed, replicas == 64);
+			ck_assert(replicas == 64 || strstr(c[0].why_not, "more replicas"));
+			ck_assert_int_eq(plan->tables[0].too_large, 0);
+			if (replicas == 64)
+				ck_assert_uint_eq(plan->tables[0].chosen, 0);
+			else if (i)
+				ck_assert_uint_eq(plan->tables[0].chosen, 2);
+			else
+				ck_assert_uint_ge(plan->tables[0].chosen, 1);
+			ck_assert_int_eq(chosen_of(plan, 0)->allowed, 1);
+			embeng_hosts_plan_free(plan);
+			embeng_model_free(m);
+		}
+}
+END_TEST
+
 /* The exchange that is asked for, where a table allows it. */
 START_TEST(exchanges_by_name)
 {
@@ -497,6 +528,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, the_cheapest_by_workload);
 	tcase_add_test(tcase, balance_of_rows);
 	tcase_add_test(tcase, what_is_not_exact);
+	tcase_add_test(tcase, many_replicas);
 	tcase_add_test(tcase, exchanges_by_name);
 	tcase_add_test(tcase, rows_of_a_profile);
 	tcase_add_test(tcase, refusals);
