@@ -55,10 +55,30 @@ START_TEST(any_length_and_pieces)
 }
 END_TEST
 
+/* Long ones, which the instruction sums in lanes, from any address. */
+START_TEST(lanes_are_added)
+{
+	static u8 data[60000];
+	u32 i, length;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (u8)(i * 2654435761u >> 13);
+	for (length = 12280; length < sizeof(data) - 9; length += 1229) {
+		u32 from = length % 9;
+
+		ck_assert_uint_eq(crc32c(length, data + from, length),
+				  crc32c_tables(length, data + from, length));
+	}
+	ck_assert_uint_eq(crc32c(0, data, 12288), bit_by_bit(data, 12288));
+	ck_assert_uint_eq(crc32c(0, data, 3 * 12288 + 7), bit_by_bit(data, 3 * 12288 + 7));
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_loop_test(t, known_sums, 0, 2);
 	tcase_add_loop_test(t, any_length_and_pieces, 0, 2);
+	tcase_add_test(t, lanes_are_added);
 }
 
 int main(void)
