@@ -76,17 +76,23 @@ static bool is_empty(const struct hosts *h, uint32_t stage)
 	return !bytes;
 }
 
+/* Bytes of a host for itself stay where they are, in memory that lives until the stage has the next step. */
 static int exchange_stage(struct hosts *h, const char *phase, uint64_t step, uint32_t stage,
 			  int status, const char *text)
 {
 	struct embeng_exchange x = hosts_step_exchange(h, phase, step, stage);
+	const struct embeng_bytes own = h->send[stage][h->rank];
+	int ret;
 
 	x.status = status;
 	x.text = text;
 	x.send = h->send[stage];
 	if (hosts_serves_only(h) && stage != CHANNEL_ANSWERS)
 		x.timeout_ns = HOSTS_NO_LIMIT;
-	return hosts_exchange(h, &x, h->received[stage]);
+	h->send[stage][h->rank].bytes = 0;
+	ret = hosts_exchange(h, &x, h->received[stage]);
+	h->received[stage][h->rank] = own;
+	return ret;
 }
 
 /* The last exchange of a stage, which hosts without replicas may be waiting in. */
