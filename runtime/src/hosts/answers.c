@@ -121,7 +121,7 @@ static int place_floats(const struct hosts *h, const struct place_part *part,
 	return 0;
 }
 
-int answers_take_segment(const struct hosts *h, const struct slot *slot, uint32_t host,
+int answers_take_segment(struct hosts *h, const struct slot *slot, uint32_t host,
 			 struct reading *segment)
 {
 	int ret = 0;

@@ -79,10 +79,12 @@ enum { CHANNEL_IDS, CHANNEL_ANSWERS, CHANNEL_GRADIENTS, CHANNEL_CONTROL };
 /**
  * struct hosts_memory - memory that grows
  * @data: [@bytes]
+ * @shared: it is a buffer of the owner handle
  */
 struct hosts_memory {
 	char *data;
 	size_t bytes;
+	bool shared;
 };
 
 /**

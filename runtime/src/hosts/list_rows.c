@@ -42,13 +42,13 @@ static uint64_t floats_before_host(const struct embeng_spread_table *list, uint3
 	return rows * (uint64_t)list->dim;
 }
 
-int list_rows_take(const struct hosts *h, struct cargo *cargo, uint32_t host,
-		   struct reading *segment)
+int list_rows_take(struct hosts *h, struct cargo *cargo, uint32_t host, struct reading *segment)
 {
 	int ret = 0;
 
 	if (h->list_count)
-		ret = memory_need(&cargo->rows, 8 + 4 * floats_before(cargo, h->list_count));
+		ret = memory_need_shared(h, &cargo->rows,
+					 8 + 4 * floats_before(cargo, h->list_count));
 	for (size_t i = 0; !ret && i < h->list_count; i++) {
 		const struct embeng_spread_table *list = &cargo->lists[i];
 		const uint64_t bytes = 4 * list->counts[host] * (uint64_t)list->dim;
@@ -167,7 +167,7 @@ int list_rows_sum(struct hosts *h, const struct slot *slot, const struct embeng_
 			ret = gradients_check(h->e, slot, f, cargo->readers[i].gradients);
 	}
 	if (!ret)
-		ret = memory_need(&cargo->sums, 8 + 4 * floats_before(cargo, lists));
+		ret = memory_need_shared(h, &cargo->sums, 8 + 4 * floats_before(cargo, lists));
 	for (size_t i = 0; !ret && i < lists; i++)
 		cargo->lists[i].sums = (float *)(void *)cargo->sums.data + floats_before(cargo, i);
 	if (!ret && cargo->occurrences)

@@ -51,15 +51,15 @@ int lists_new(const struct hosts *h, struct cargo *cargo)
 	return occurrences_new(h, cargo);
 }
 
-void lists_free(struct cargo *cargo)
+void lists_free(struct hosts *h, struct cargo *cargo)
 {
 	free(cargo->lists);
 	free(cargo->readers);
 	free(cargo->counts);
 	free(cargo->asked);
-	free(cargo->copies.data);
-	free(cargo->rows.data);
-	free(cargo->sums.data);
+	memory_free(h, &cargo->copies);
+	memory_free(h, &cargo->rows);
+	memory_free(h, &cargo->sums);
 	free(cargo->seen.data);
 	occurrences_free(cargo);
 }
@@ -148,7 +148,7 @@ int lists_make(struct hosts *h, const struct slot *slot, const struct embeng_bat
 
 	if (!h->list_count)
 		return 0;
-	ret = memory_need(&cargo->copies, measure_lists(h, cargo, b));
+	ret = memory_need_shared(h, &cargo->copies, measure_lists(h, cargo, b));
 	if (ret)
 		return ret;
 	to = cargo->copies.data;

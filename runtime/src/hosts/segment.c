@@ -67,3 +67,26 @@ int memory_need(struct hosts_memory *memory, uint64_t bytes)
 	memory->bytes = bytes;
 	return 0;
 }
+
+void memory_free(struct hosts *h, struct hosts_memory *memory)
+{
+	if (memory->shared)
+		embeng_buffer_free(h->owner, memory->data);
+	else
+		free(memory->data);
+	*memory = (struct hosts_memory){0};
+}
+
+int memory_need_shared(struct hosts *h, struct hosts_memory *memory, uint64_t bytes)
+{
+	char *grown;
+
+	if (bytes <= memory->bytes)
+		return 0;
+	memory_free(h, memory);
+	grown = h->joined ? NULL : embeng_buffer_alloc(h->owner, bytes + bytes / 2);
+	if (!grown)
+		return memory_need(memory, bytes);
+	*memory = (struct hosts_memory){grown, bytes + bytes / 2, true};
+	return 0;
+}

@@ -70,6 +70,12 @@ int segment_bad(const struct hosts *h, uint32_t host, const char *what);
 int memory_of_slot(struct hosts *h, struct region *region, uint64_t bytes);
 /* Room for @bytes; what was there may be lost. Return: 0, -ENOMEM. */
 int memory_need(struct hosts_memory *memory, uint64_t bytes);
+/*
+ * Makes room as memory_need() does, in memory that commands of the owner handle read and write in place if its
+ * device has room. With more replicas than the device has there is no such memory. memory_free() is for both.
+ */
+int memory_need_shared(struct hosts *h, struct hosts_memory *memory, uint64_t bytes);
+void memory_free(struct hosts *h, struct hosts_memory *memory);
 
 /* The part of a feature's table that a host looks up in, or NULL: it does not look the feature up. */
 static inline const struct place_part *feature_part(const struct hosts *h, size_t feature,
@@ -133,11 +139,10 @@ int lists_unpack(const struct hosts *h, struct reading *segment, uint32_t host,
 /* The input of @count rows. */
 void lists_input(const struct row_list *list, const void *rows, uint64_t count, struct input *in);
 int lists_new(const struct hosts *h, struct cargo *cargo);
-void lists_free(struct cargo *cargo);
+void lists_free(struct hosts *h, struct cargo *cargo);
 
 /* list_rows.c: keeps the rows that came from a host. Return: 0, -EBADMSG. */
-int list_rows_take(const struct hosts *h, struct cargo *cargo, uint32_t host,
-		   struct reading *segment);
+int list_rows_take(struct hosts *h, struct cargo *cargo, uint32_t host, struct reading *segment);
 /* Makes activations of a slot, whose features stand at @at, once all rows have come. */
 int list_rows_pool(struct hosts *h, const struct slot *slot);
 /*
@@ -153,7 +158,7 @@ int answers_pack(struct hosts *h, uint64_t step, struct hosts_memory *memory,
 		 struct embeng_bytes *send);
 int answers_take(struct hosts *h, uint64_t step, const struct embeng_bytes *received);
 /* One segment to a slot: features to their places, rows to the lists. Return: 0, -EBADMSG. */
-int answers_take_segment(const struct hosts *h, const struct slot *slot, uint32_t host,
+int answers_take_segment(struct hosts *h, const struct slot *slot, uint32_t host,
 			 struct reading *segment);
 
 /* gradients.c: packs and checks one replica's gradients for all hosts, or that none come. */

@@ -217,7 +217,7 @@ void steps_stop(struct hosts *h)
 	h->running = 0;
 }
 
-static void free_parcels(struct cargo *cargo)
+static void free_parcels(struct hosts *h, struct cargo *cargo)
 {
 	free(cargo->ids.data);
 	free(cargo->gradients.data);
@@ -225,7 +225,7 @@ static void free_parcels(struct cargo *cargo)
 	free(cargo->gradients_for);
 	free(cargo->at);
 	free(cargo->bags);
-	lists_free(cargo);
+	lists_free(h, cargo);
 }
 
 static void free_cargo(struct hosts *h)
@@ -233,8 +233,8 @@ static void free_cargo(struct hosts *h)
 	const size_t count = (size_t)h->e->local_replicas * h->e->slot_count;
 
 	for (size_t i = 0; h->cargo && i < count; i++)
-		free_parcels(&h->cargo[i]);
-	free_parcels(&h->asking_cargo);
+		free_parcels(h, &h->cargo[i]);
+	free_parcels(h, &h->asking_cargo);
 	free(h->cargo);
 }
 
