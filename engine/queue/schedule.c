@@ -33,6 +33,12 @@ static void note_delayed(struct queue *q, const struct command *command)
 		q->engine->wake_ns = command->ready_ns;
 }
 
+/* Other queues may have waited for its command, and are not blocked before they are looked at again. */
+static void note_done(struct queue *q)
+{
+	q->context->moving = true;
+}
+
 /* True if every command that was submitted before the DRAIN and can be fetched has been. */
 static bool is_fetched(const struct context *c)
 {
@@ -103,6 +109,7 @@ static bool look_at_oldest(struct queue *q, int *moved)
 	record_run(command);
 	if (verdict == VERDICT_READY)
 		inject_faults(q->engine, command);
+	note_done(q);
 	command_complete(command);
 	*moved = 1;
 	return false;
@@ -164,6 +171,7 @@ static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, active);
 	q->running = q->context->running = false;
 	e->busy = busy;
+	note_done(q);
 	if (command_is_cut(command))
 		queue_give_up(q, command);
 	else
