@@ -899,7 +899,8 @@ enum embeng_fill {
  * @reserved: 0
  * @seed: for ROWS_FILL, key of the counter-based generator (Philox4x32-10, whose counter is
  *	made of row, column and slot), so that a row gets the same numbers for any number of
- *	cores
+ *	cores. Row and column are those of the whole table where the table is a part of one
+ *	(&struct embeng_record_shard)
  *
  * If a row occurs twice in a ROWS_WRITE, the later one counts. If any row is outside the
  * table, nothing is written. Neither is it if a number is not finite (unless the model has
@@ -1381,6 +1382,7 @@ enum embeng_record_type {
 	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; no device takes one yet */
 	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
 	EMBENG_RECORD_QUANTIZATION = 7, /* belongs to a table; after all tables, in table order */
+	EMBENG_RECORD_SHARD = 8,	/* likewise; the two may be mixed */
 };
 
 #define EMBENG_RECORD_MANDATORY (1u << 0)
@@ -1654,6 +1656,41 @@ struct embeng_record_quantization {
 	__u32 upper;
 };
 
+/**
+ * struct embeng_record_shard - the place of a table in a larger one, of which it is a part
+ * @head: head with type SHARD. A device without EMBENG_CAP_SHARDS treats the record as unknown
+ * @table: index of the table; each record names a higher one than the record before
+ * @first_column: column of the whole table that the table's first column is, at most @whole_dim
+ *	less the table's dim
+ * @whole_rows: rows of the whole table, from the table's rows to 2^63 - 1
+ * @first_row: row of the whole table that row 0 is, at most @whole_rows less the table's rows
+ * @row_step: rows of the whole table from one row to the next, from 1. The last row must be in the
+ *	whole table; where the table has one row, the step means nothing
+ * @whole_dim: columns of the whole table, from the table's dim. It may be above &embeng_caps.dim
+ * @reserved: 0
+ *
+ * ROWS_FILL gives an element the number that it would have in the whole table: the generator's
+ * counter is made of row @first_row + i * @row_step and column @first_column + j, where i and j are
+ * the element's row and column here. So parts of a table on several devices are filled as if they
+ * were one, with the same seed, slot and distribution. A slot that has one number a row at
+ * EMBENG_OPTIMIZER_TABLE has this one in each part: its column is 0.
+ *
+ * Everything else is as without the record. Commands, statistics and faults count the rows of the
+ * part from 0. The optimizer of a part has only its columns: what it computes from a whole row
+ * (@max_norm of the TABLE, slots of one number, DROP of gradients that are not finite) differs from
+ * what the whole table would have.
+ */
+struct embeng_record_shard {
+	struct embeng_record head;
+	__u32 table;
+	__u32 first_column;
+	__u64 whole_rows;
+	__u64 first_row;
+	__u64 row_step;
+	__u32 whole_dim;
+	__u32 reserved;
+};
+
 #define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* with GRADIENTS_ALLOW, too */
 
 /**
@@ -1708,6 +1745,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_SUMS (1u << 9)	 /* UPDATE takes sums of a row's gradients */
 #define EMBENG_CAP_STATS_NOW (1u << 10) /* STATS at whatever step the model is */
 #define EMBENG_CAP_EXCHANGE (1u << 11)	 /* UNIQUE, POOL, SUM, and LOOKUP of form ROWS */
+#define EMBENG_CAP_SHARDS (1u << 12)	 /* a model may have parts of larger tables */
 
 /**
  * EMBENG_CAP_TABLE - every capability, in words
@@ -1727,6 +1765,7 @@ struct embeng_record_name {
 	X(SUMS, "sums", "sums of gradients")                   \
 	X(STATS_NOW, "stats_now", "statistics at any step")    \
 	X(EXCHANGE, "exchange", "exchange of rows")            \
+	X(SHARDS, "shards", "parts of tables")                 \
 	X(SIGNATURE_UNCHECKED, "", "firmware signature unchecked")
 
 /**
@@ -1878,6 +1917,12 @@ EMBENG_ASSERT_AT(embeng_record_table, hyperparameter, 80);
 EMBENG_ASSERT(sizeof(struct embeng_record_feature) == 40);
 EMBENG_ASSERT_AT(embeng_record_feature, max_samples, 24);
 EMBENG_ASSERT(sizeof(struct embeng_record_quantization) == 24);
+EMBENG_ASSERT_AT(embeng_record_quantization, table, 8);
+EMBENG_ASSERT(sizeof(struct embeng_record_shard) == 48);
+EMBENG_ASSERT_AT(embeng_record_shard, table, 8);
+EMBENG_ASSERT_AT(embeng_record_shard, first_column, 12);
+EMBENG_ASSERT_AT(embeng_record_shard, whole_rows, 16);
+EMBENG_ASSERT_AT(embeng_record_shard, whole_dim, 40);
 EMBENG_ASSERT(sizeof(struct embeng_record_name) == 80);
 EMBENG_ASSERT(sizeof(struct embeng_caps) == 120);
 EMBENG_ASSERT_AT(embeng_caps, table_memory, 32);

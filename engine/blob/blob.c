@@ -2,7 +2,7 @@
 /*
  * The parser of a model's configuration blob: the header and its checksum, the framing, order and
  * counts of the records, and the values in ENGINE, FEATURE and RATE records. The long checks of
- * TABLE and QUANTIZATION records are in table.c, those of a blob that extends another one in
+ * TABLE, QUANTIZATION and SHARD records are in table.c, those of a blob that extends another one in
  * extension.c.
  *
  * A parser lives for one call of blob_parse(). The arrays of the struct blob that it fills belong
@@ -40,24 +40,52 @@ static u16 take_table_record(struct parser *p, u64 at, u64 length)
 	return status ? status : blob_extends_table(p, at);
 }
 
-static u16 take_quantization_record(struct parser *p, u64 at, u64 length)
+/*
+ * Finds the table that a record belongs to: its number is the first field of each such record.
+ * @next: tables before this one have had their record of that type, or get none.
+ */
+static u16 find_owner(struct parser *p, u64 at, u64 length, u64 size, u32 *next, u32 *table)
 {
-	struct embeng_record_quantization q;
-	u64 place = AT(at, embeng_record_quantization, table);
+	u64 place = at + sizeof(struct embeng_record);
 
 	if (p->tables != p->blob->engine.table_count)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->tables,
 			      p->blob->engine.table_count);
-	if (length < sizeof(q))
-		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(q));
-	memcpy(&q, p->data + at, sizeof(q));
-	if (q.table < p->quantized)
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, q.table, p->quantized);
-	if (q.table >= p->tables)
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, q.table, p->tables);
-	p->quantized = q.table + 1;
-	p->blob->quantizations[q.table] = q;
-	return blob_check_quantization(p, at, &q);
+	if (length < size)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, size);
+	memcpy(table, p->data + place, sizeof(*table));
+	if (*table < *next)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, *table, *next);
+	if (*table >= p->tables)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, *table, p->tables);
+	*next = *table + 1;
+	return 0;
+}
+
+static u16 take_quantization_record(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_quantization *q;
+	u32 table;
+	u16 status = find_owner(p, at, length, sizeof(*q), &p->quantized, &table);
+
+	if (status)
+		return status;
+	q = &p->blob->quantizations[table];
+	memcpy(q, p->data + at, sizeof(*q));
+	return blob_check_quantization(p, at, q);
+}
+
+static u16 take_shard_record(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_shard *s;
+	u32 table;
+	u16 status = find_owner(p, at, length, sizeof(*s), &p->sharded, &table);
+
+	if (status)
+		return status;
+	s = &p->blob->shards[table];
+	memcpy(s, p->data + at, sizeof(*s));
+	return blob_check_shard(p, at, s);
 }
 
 static u16 check_feature_record(struct parser *p, u64 at, struct embeng_record_feature *f)
@@ -164,9 +192,10 @@ static u16 take_engine_record(struct parser *p, u64 at, u64 length)
 	p->blob->kernels = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->kernels));
 	p->blob->quantizations = port_alloc(((u64)e->table_count + 1) *
 					    sizeof(*p->blob->quantizations));
+	p->blob->shards = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->shards));
 	p->blob->features = port_alloc(((u64)e->feature_count + 1) * sizeof(*p->blob->features));
 	p->blob->limits = port_alloc(((u64)e->rate_count + 1) * sizeof(*p->blob->limits));
-	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations ||
+	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations || !p->blob->shards ||
 	    !p->blob->features || !p->blob->limits)
 		return broken(p, EMBENG_STATUS_NO_MEMORY, at, 0, 0);
 	p->begun = true;
@@ -194,6 +223,10 @@ static u16 take_record(struct parser *p, u64 at, const struct embeng_record *hea
 	case EMBENG_RECORD_QUANTIZATION:
 		if (p->caps->features & EMBENG_CAP_QUANTIZATION)
 			return take_quantization_record(p, at, head->length);
+		break;
+	case EMBENG_RECORD_SHARD:
+		if (p->caps->features & EMBENG_CAP_SHARDS)
+			return take_shard_record(p, at, head->length);
 		break;
 	}
 	return broken(p, EMBENG_STATUS_BLOB_RECORD, at, head->type, 0);
@@ -292,6 +325,8 @@ u16 blob_parse_more(const void *data, u64 length, const struct embeng_caps *caps
 		status = check_record_counts(&p);
 	if (!status)
 		status = blob_extends_quantizations(&p);
+	if (!status)
+		status = blob_extends_shards(&p);
 	if (!status && p.hash != header.hash)
 		status = broken(&p, EMBENG_STATUS_BLOB_FRAME,
 				offsetof(struct embeng_blob_header, hash), header.hash, p.hash);
@@ -304,6 +339,7 @@ void blob_free(struct blob *blob)
 	port_free(blob->tables);
 	port_free(blob->kernels);
 	port_free(blob->quantizations);
+	port_free(blob->shards);
 	port_free(blob->features);
 	port_free(blob->limits);
 	memset(blob, 0, sizeof(*blob));

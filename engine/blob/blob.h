@@ -12,6 +12,7 @@
  * @tables: [engine.table_count]
  * @kernels: [engine.table_count], enum kernel_optimizer_kind of each table
  * @quantizations: [engine.table_count], num_buckets 0: the table has none
+ * @shards: [engine.table_count], row_step 0: the table is no part of a larger one
  * @features: [engine.feature_count]; limits of 0 are resolved
  * @limits: [engine.rate_count], whether the RATE is a limit of a clip, which may be infinite
  */
@@ -21,6 +22,7 @@ struct blob {
 	struct embeng_record_table *tables;
 	u32 *kernels;
 	struct embeng_record_quantization *quantizations;
+	struct embeng_record_shard *shards;
 	struct embeng_record_feature *features;
 	bool *limits;
 };
@@ -56,7 +58,7 @@ static inline u64 blob_bytes(const struct blob *blob)
 {
 	return ((u64)blob->engine.table_count + 1) *
 		       (sizeof(*blob->tables) + sizeof(*blob->kernels) +
-			sizeof(*blob->quantizations)) +
+			sizeof(*blob->quantizations) + sizeof(*blob->shards)) +
 	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features) +
 	       ((u64)blob->engine.rate_count + 1) * sizeof(*blob->limits);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks of the blob of a MODEL_LOAD with EMBENG_CMD_EXTENDS against the loaded model: the tables,
- * features and quantizations of that come first, with the same bytes, and no count shrinks. The
+ * features, quantizations and shards of that come first, with the same bytes, and no count shrinks. The
  * checks of blob.c hold for the new blob as a whole; these come behind them.
  *
  * A blob that extends none passes all of them. The loaded blob stays as it is meanwhile, since the
@@ -90,6 +90,20 @@ u16 blob_extends_quantizations(struct parser *p)
 		if (find_difference(q, before, sizeof(*q)) != U64_MAX)
 			return broken(p, EMBENG_STATUS_BLOB_VALUE, p->length, q->num_buckets,
 				      before->num_buckets);
+	}
+	return 0;
+}
+
+/* The same of shards. */
+u16 blob_extends_shards(struct parser *p)
+{
+	for (u32 t = 0; p->before && t < p->before->engine.table_count; t++) {
+		const struct embeng_record_shard *s = &p->blob->shards[t];
+		const struct embeng_record_shard *before = &p->before->shards[t];
+
+		if (find_difference(s, before, sizeof(*s)) != U64_MAX)
+			return broken(p, EMBENG_STATUS_BLOB_VALUE, p->length, s->row_step,
+				      before->row_step);
 	}
 	return 0;
 }

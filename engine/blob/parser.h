@@ -17,6 +17,7 @@ struct parser {
 	u64 hash;
 	u32 tables, features, rates;
 	u32 quantized; /* tables before this one have their QUANTIZATION, or none */
+	u32 sharded;   /* the same of SHARD */
 	bool begun;    /* the ENGINE record was there */
 };
 
@@ -67,6 +68,7 @@ u16 blob_extends_engine(struct parser *p, u64 at);
 u16 blob_extends_table(struct parser *p, u64 at);
 u16 blob_extends_feature(struct parser *p, u64 at);
 u16 blob_extends_quantizations(struct parser *p);
+u16 blob_extends_shards(struct parser *p);
 
 /* The flags of all numbers that may be dynamic, but for the rate and the step. */
 #define TABLE_NUMBERS_DYNAMIC \
@@ -87,7 +89,8 @@ u16 blob_check_dynamic(struct parser *p, u64 at, const struct embeng_record_tabl
 /* The table with something that each dynamic number can be; @kind: its kernel. */
 struct embeng_record_table blob_fill_dynamic(const struct embeng_record_table *t, u32 kind);
 
-/* The values of a QUANTIZATION record, but for its table; otherwise likewise. */
+/* The values of a QUANTIZATION or SHARD record, but for its table; otherwise likewise. */
 u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q);
+u16 blob_check_shard(struct parser *p, u64 at, const struct embeng_record_shard *s);
 
 #endif

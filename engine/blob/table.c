@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the values of TABLE and QUANTIZATION records: sizes, flags, optimizer, rates, clips and
- * hyperparameters. It is apart from blob.c, which reads the records, and compares floats as
+ * Checks the values of TABLE, QUANTIZATION and SHARD records: sizes, flags, optimizer, rates, clips
+ * and hyperparameters, and the place of a part in its whole table. It is apart from blob.c, which reads the records, and compares floats as
  * integers, since the engine has no floating point outside kernels/.
  *
  * All functions look only at their arguments, and broken() writes the first fault into the parser.
@@ -239,5 +239,33 @@ u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record
 		status = check_is_finite(p, AT(at, embeng_record_quantization, upper), q->upper);
 	if (!status && f32_order(q->lower) >= f32_order(q->upper))
 		status = broken(p, EMBENG_STATUS_BLOB_VALUE, lower, q->lower, q->upper);
+	return status;
+}
+
+/* Rows first, then columns: each number within what the ones before it leave. */
+u16 blob_check_shard(struct parser *p, u64 at, const struct embeng_record_shard *s)
+{
+	const struct embeng_record_table *t = &p->blob->tables[s->table];
+	u64 most = U64_MAX;
+	u16 status;
+
+	status = value_within(p, AT(at, embeng_record_shard, whole_rows), s->whole_rows, t->rows,
+			      U64_MAX >> 1);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_shard, first_row), s->first_row,
+				     s->whole_rows - t->rows);
+	if (!status && t->rows > 1)
+		most = (s->whole_rows - 1 - s->first_row) / (t->rows - 1);
+	if (!status)
+		status = value_within(p, AT(at, embeng_record_shard, row_step), s->row_step, 1,
+				      most);
+	if (!status)
+		status = value_within(p, AT(at, embeng_record_shard, whole_dim), s->whole_dim,
+				      t->dim, U32_MAX);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_shard, first_column), s->first_column,
+				     s->whole_dim - t->dim);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_shard, reserved), s->reserved, 0);
 	return status;
 }

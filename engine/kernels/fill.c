@@ -60,11 +60,13 @@ static void fill_random(const struct kernel_fill *f, u64 row, float *out)
 	u32 words[WORDS];
 
 	for (u32 c = 0; c < f->dim; c++) {
-		if (c % WORDS == 0) {
-			counter[2] = c / WORDS;
+		u32 column = f->first_column + c;
+
+		if (!c || column % WORDS == 0) {
+			counter[2] = column / WORDS;
 			philox4x32(counter, key, words);
 		}
-		out[c] = value_of(f, words[c % WORDS]);
+		out[c] = value_of(f, words[column % WORDS]);
 	}
 }
 

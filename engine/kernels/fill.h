@@ -23,8 +23,9 @@ enum kernel_fill_kind {
  * @stride: floats
  * @first_row: logical row number of i = 0
  * @row_step: logical rows from i to i + 1; 1 when rows are contiguous
+ * @first_column: logical column of a row's first float
  *
- * A value depends on seed, slot, logical row and column alone.
+ * A value depends on seed, slot, logical row and logical column alone.
  */
 struct kernel_fill {
 	u32 kind;
@@ -37,6 +38,7 @@ struct kernel_fill {
 	u64 stride;
 	u64 first_row;
 	u64 row_step;
+	u32 first_column;
 };
 
 /**

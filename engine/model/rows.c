@@ -268,32 +268,50 @@ static u16 copy_all_rows(struct command *command, struct rows_work *work)
 	return whole ? 0 : abort_command(command);
 }
 
-static u16 fill_all_rows(struct model *model, const struct rows *rows, u32 *table)
+/* Fills @count rows from row @row on with the numbers of their places in the whole table. */
+static bool fill_placed_rows(struct model *model, const struct embeng_rows *given, u32 *stored,
+			     u64 row, u64 count)
 {
-	const struct embeng_rows *given = &rows->given;
-	u32 width = table_width(&model->tables[given->table], given->slot);
+	const struct embeng_record_shard *shard = &model->blob.shards[given->table];
+	const struct table *table = &model->tables[given->table];
+	u32 width = table_width(table, given->slot);
 	struct kernel_fill fill = {
 		.kind = given->fill,
 		.slot = given->slot,
 		.seed = given->seed,
 		.dim = width,
 		.stride = width,
+		.out = (float *)(stored + row * width),
+		.first_row = row,
 		.row_step = 1,
 	};
 
 	memcpy(&fill.a, &given->a, sizeof(fill.a));
 	memcpy(&fill.b, &given->b, sizeof(fill.b));
-	for (u64 i = 0; rows->ids && i < given->count; i++) {
-		fill.first_row = rows->ids[i];
-		fill.out = (float *)(table + fill.first_row * width);
-		if (!fill_range(model, &fill, 1))
+	if (shard->row_step) {
+		fill.first_row = shard->first_row + row * shard->row_step;
+		fill.row_step = shard->row_step;
+		/* A slot of one number a row is not cut. */
+		if (embeng_slot_width(table->record.optimizer, given->slot, shard->whole_dim) ==
+		    shard->whole_dim)
+			fill.first_column = shard->first_column;
+	}
+	return fill_range(model, &fill, count);
+}
+
+static u16 fill_all_rows(struct model *model, const struct rows *rows, u32 *stored)
+{
+	const struct embeng_rows *given = &rows->given;
+
+	if (!rows->ids)
+		return fill_placed_rows(model, given, stored, given->first, given->count) ?
+			       0 :
+			       abort_command(model->command);
+	for (u64 i = 0; i < given->count; i++) {
+		if (!fill_placed_rows(model, given, stored, rows->ids[i], 1))
 			break;
 	}
-	if (rows->ids)
-		return command_is_cut(model->command) ? abort_command(model->command) : 0;
-	fill.first_row = given->first;
-	fill.out = (float *)(table + given->first * width);
-	return fill_range(model, &fill, given->count) ? 0 : abort_command(model->command);
+	return command_is_cut(model->command) ? abort_command(model->command) : 0;
 }
 
 /* Looks at the numbers that a ROWS_WRITE brings, a piece of the rows a task. */

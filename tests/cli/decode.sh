@@ -123,6 +123,7 @@ odd 'a value that is none' trace 'line 3' "the event has no 'index' where it mus
 "$embeng" decode good/blob >out
 says out 'a table' '^record TABLE 0, byte 64: 100 rows of 8 columns, sum, optimizer SGD$'
 says out 'its name' "^record NAME 0, .*TABLE 0 is called 'items'\$"
+says out 'the whole table of a part' '^record SHARD 0, byte 256: table 0 is a part of a table of 400 rows and 24 columns: its row i is row 1 + i \* 4, its column j is column 16 + j$'
 patch blob 72 8 101
 odd 'a checksum' blob 'byte 20' 'BLOB_CRC'
 patch blob 4 4 7

@@ -35,6 +35,19 @@ static void add_quantization(struct fuzz *f, struct direct_blob *b)
 	blob_record(b, EMBENG_RECORD_QUANTIZATION, &q, sizeof(q));
 }
 
+/* A part of the least table that has it: the counts of this are often one too many or too few. */
+static void add_shard(struct fuzz *f, const struct fuzz_model *m, struct direct_blob *b)
+{
+	struct embeng_record_shard s = {.table = fuzz_below(f, MODEL_TABLES), .first_row = 1};
+	const struct embeng_record_table *t = &m->tables[s.table];
+
+	s.row_step = fuzz_near(f, 1 + fuzz_below(f, 4));
+	s.whole_rows = fuzz_near(f, 2 + (t->rows - 1) * s.row_step);
+	s.first_column = fuzz_below(f, 8);
+	s.whole_dim = (u32)fuzz_near(f, s.first_column + t->dim);
+	blob_record(b, EMBENG_RECORD_SHARD, &s, sizeof(s));
+}
+
 /* FNV of the mandatory records, as far as records can be followed. */
 static u64 hash_records(const u8 *data, u64 length)
 {
@@ -78,12 +91,30 @@ static void make(struct fuzz *f, struct direct_blob *b)
 		add_name(b);
 	if (more >= 192)
 		add_quantization(f, b);
+	if (more % 8 >= 6)
+		add_shard(f, &m, b);
 	memcpy(b->data, &b->header, sizeof(b->header));
 	fuzz_edit(f, b->data + sizeof(b->header), b->length - sizeof(b->header), 3);
 	fuzz_edit(f, b->data, sizeof(b->header), 1);
 	b->length = (b->length - fuzz_near(f, 0)) % sizeof(b->data);
 	if (b->length >= sizeof(b->header))
 		seal(f, b);
+}
+
+/* The last row and the last column of a part are in the whole table. */
+static void check_shard(const struct blob *blob, u32 t)
+{
+	const struct embeng_record_shard *s = &blob->shards[t];
+	u64 last = 0;
+
+	if (!s->row_step)
+		return;
+	fuzz_check(!__builtin_mul_overflow(blob->tables[t].rows - 1, s->row_step, &last) &&
+			   !__builtin_add_overflow(last, s->first_row, &last) &&
+			   last < s->whole_rows,
+		   "table %u: last row %llu of %llu", t, last, s->whole_rows);
+	fuzz_check((u64)s->first_column + blob->tables[t].dim <= s->whole_dim,
+		   "table %u: column %u of %u", t, s->first_column, s->whole_dim);
 }
 
 static void check_parsed(const struct blob *blob, const struct embeng_caps *caps)
@@ -95,6 +126,7 @@ static void check_parsed(const struct blob *blob, const struct embeng_caps *caps
 		fuzz_check(!blob->tables[t].optimizer == (blob->kernels[t] == U32_MAX),
 			   "table %u: optimizer %u, kernel %u", t, blob->tables[t].optimizer,
 			   blob->kernels[t]);
+		check_shard(blob, t);
 	}
 	for (u32 i = 0; i < blob->engine.feature_count; i++)
 		fuzz_check(blob->features[i].table < blob->engine.table_count, "feature %u", i);

@@ -150,6 +150,26 @@ static void show_quantization_record(struct sheet *s, const unsigned char *data,
 	FLOAT(quantization, upper);
 }
 
+static void show_shard_record(struct sheet *s, const unsigned char *data, uint64_t at)
+{
+	struct embeng_record_shard r;
+
+	memcpy(&r, data + at, sizeof(r));
+	sheet_says(
+		s,
+		"table %u is a part of a table of %llu rows and %u columns: its row i is row %llu "
+		"+ i * %llu, its column j is column %u + j",
+		r.table, (unsigned long long)r.whole_rows, r.whole_dim,
+		(unsigned long long)r.first_row, (unsigned long long)r.row_step, r.first_column);
+	NUMBER(shard, table, NULL);
+	NUMBER(shard, first_column, NULL);
+	NUMBER(shard, whole_rows, NULL);
+	NUMBER(shard, first_row, NULL);
+	NUMBER(shard, row_step, NULL);
+	NUMBER(shard, whole_dim, NULL);
+	NUMBER(shard, reserved, NULL);
+}
+
 static void show_name_record(struct sheet *s, const unsigned char *data, uint64_t at)
 {
 	struct embeng_record_name r;
@@ -175,6 +195,7 @@ static const struct {
 	[EMBENG_RECORD_NAME] = {sizeof(struct embeng_record_name), show_name_record},
 	[EMBENG_RECORD_QUANTIZATION] = {sizeof(struct embeng_record_quantization),
 					show_quantization_record},
+	[EMBENG_RECORD_SHARD] = {sizeof(struct embeng_record_shard), show_shard_record},
 };
 
 #define RECORDS (sizeof(records) / sizeof(records[0]))

@@ -108,11 +108,12 @@ START_TEST(test_heads)
 }
 END_TEST
 
-/* Records in this order: e, t, q, f, r as in their names, T, F, R, E cut short by 8 bytes. */
+/* Records in this order: e, t, q, s, f, r as in their names, T, Q, S, F, E cut short by 8 bytes. */
 static void records(const char *order, u32 tables, u32 features, u32 rates)
 {
 	struct small_model m = small_model(10, 4);
 	struct embeng_record_quantization q = {.num_buckets = 2, .upper = 1};
+	struct embeng_record_shard shard = {.whole_rows = 10, .row_step = 1, .whole_dim = 4};
 	struct embeng_record rate = {0};
 
 	m.engine.table_count = tables;
@@ -132,6 +133,9 @@ static void records(const char *order, u32 tables, u32 features, u32 rates)
 			break;
 		case 'q':
 			blob_record(&blob, EMBENG_RECORD_QUANTIZATION, &q, sizeof(q) - cut);
+			break;
+		case 's':
+			blob_record(&blob, EMBENG_RECORD_SHARD, &shard, sizeof(shard) - cut);
 			break;
 		case 'f':
 			blob_record(&blob, EMBENG_RECORD_FEATURE, &m.feature,
@@ -187,6 +191,14 @@ START_TEST(test_order_and_number_of_records)
 	broken_frame(TABLE_AT, 0, 1);
 	records("etQ", 1, 0, 0);
 	broken_frame(FEATURE_AT, 16, 24);
+	records("etsqfr", 1, 1, 1);
+	blob_taken(&blob);
+	records("etqfrs", 1, 1, 1);
+	blob_taken(&blob);
+	records("est", 1, 0, 0);
+	broken_frame(TABLE_AT, 0, 1);
+	records("etS", 1, 0, 0);
+	broken_frame(FEATURE_AT, 40, 48);
 	records("er", 0, 0, 0);
 	broken_frame(TABLE_AT, 0, 0);
 	records("erf", 1, 0, 1);

@@ -285,6 +285,84 @@ START_TEST(test_quantization)
 }
 END_TEST
 
+/* Rows 2, 5, ... 29 of 30 and columns 3 to 6 of 7: none of the numbers can grow. */
+#define PART {.whole_rows = 30, .first_row = 2, .row_step = 3, .first_column = 3, .whole_dim = 7}
+
+/* Makes a blob of two tables, and where the second ends these records. */
+static void with_shards(const struct embeng_record_shard *records, u32 count, u64 rows)
+{
+	struct small_model m = adam();
+
+	m.engine.table_count = 2;
+	m.table.rows = rows;
+	memset(&blob, 0, sizeof(blob));
+	blob_record(&blob, EMBENG_RECORD_ENGINE, &m.engine, sizeof(m.engine));
+	blob_record(&blob, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table));
+	blob_record(&blob, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table));
+	for (u32 i = 0; i < count; i++)
+		blob_record(&blob, EMBENG_RECORD_SHARD, &records[i], sizeof(records[i]));
+	blob_record(&blob, EMBENG_RECORD_FEATURE, &m.feature, sizeof(m.feature));
+	blob_seal(&blob);
+}
+
+#define REFUSE_SHARD_OF(rows, member, number, limit) \
+	do { \
+		struct embeng_record_shard s = PART; \
+		struct embeng_caps caps = blob_caps(); \
+		s.member = number; \
+		with_shards(&s, 1, rows); \
+		blob_refused( \
+			&blob, &caps, \
+			(struct refusal){EMBENG_STATUS_BLOB_VALUE, \
+					 LEVELS_AT + offsetof(struct embeng_record_shard, member), \
+					 number, limit}); \
+	} while (0)
+#define REFUSE_SHARD(member, number, limit) REFUSE_SHARD_OF(10, member, number, limit)
+
+START_TEST(test_shard)
+{
+	struct embeng_record_shard two[2] = {PART, PART};
+	u64 second = LEVELS_AT + sizeof(two[0]) + offsetof(struct embeng_record_shard, table);
+	struct embeng_caps caps = blob_caps();
+
+	two[1].table = 1;
+	with_shards(two, 2, 10);
+	blob_taken(&blob);
+	REFUSE_SHARD(table, 2, 2);
+	REFUSE_SHARD(whole_rows, 9, 10);
+	REFUSE_SHARD(whole_rows, 1ull << 63, U64_MAX >> 1);
+	REFUSE_SHARD(first_row, 21, 20);
+	REFUSE_SHARD(first_row, U64_MAX, 20);
+	REFUSE_SHARD(row_step, 0, 1);
+	REFUSE_SHARD(row_step, 4, 3);
+	REFUSE_SHARD(row_step, U64_MAX, 3);
+	/* The last row would come to be one that is there, but for the overflow. */
+	REFUSE_SHARD(row_step, (1ull << 63) + 3, 3);
+	REFUSE_SHARD(whole_dim, 3, 4);
+	REFUSE_SHARD(first_column, 4, 3);
+	REFUSE_SHARD(first_column, ~0u, 3);
+	REFUSE_SHARD(reserved, 1, 0);
+	/* A step from the only row leads nowhere. */
+	REFUSE_SHARD_OF(1, row_step, 0, 1);
+	two[0].row_step = U64_MAX;
+	two[0].first_row = 29;
+	/* Rows and columns that no device has the whole of. */
+	two[1].whole_rows = two[1].first_row = U64_MAX >> 1;
+	two[1].first_row--;
+	two[1].whole_dim = ~0u;
+	two[1].first_column = ~0u - 4;
+	with_shards(two, 2, 1);
+	blob_taken(&blob);
+	two[1].table = 0;
+	with_shards(two, 2, 1);
+	blob_refused(&blob, &caps, (struct refusal){EMBENG_STATUS_BLOB_VALUE, second, 0, 1});
+	caps.features &= ~EMBENG_CAP_SHARDS;
+	blob_refused(
+		&blob, &caps,
+		(struct refusal){EMBENG_STATUS_BLOB_RECORD, LEVELS_AT, EMBENG_RECORD_SHARD, 0});
+}
+END_TEST
+
 struct range {
 	u32 low, high;	  /* bits of the ends, which are taken */
 	u32 below, above; /* bits that are not */
@@ -435,6 +513,7 @@ int main(void)
 				      test_unused_hyperparameters,
 				      test_step_rate,
 				      test_quantization,
+				      test_shard,
 				      test_feature,
 				      NULL};
 

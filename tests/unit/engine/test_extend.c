@@ -242,18 +242,16 @@ START_TEST(test_a_difference_is_told_of)
 }
 END_TEST
 
-/* A QUANTIZATION for the table that is loaded without one. */
-START_TEST(test_quantizations_are_compared)
+/* An extension with one more record for the table that is loaded without it is refused. */
+static void expect_record_refused(u16 type, const void *record, u32 length)
 {
 	const struct small_model m = adagrad_model(0);
-	const struct embeng_record_quantization q = {
-		.num_buckets = 4, .lower = 0xbf800000, .upper = 0x3f800000};
 	struct direct *d = small_open(&m, 1);
 	struct direct_blob *b = calloc(1, sizeof(*b));
 	struct command *command = direct_command(&d->transfer, EMBENG_OP_MODEL_LOAD);
 
 	write_blob(&m, &(struct more){0}, b);
-	blob_record(b, EMBENG_RECORD_QUANTIZATION, &q, sizeof(q));
+	blob_record(b, type, record, length);
 	blob_seal(b);
 	command->cmd.flags = EMBENG_CMD_EXTENDS;
 	memcpy(direct_memory(d, b->length, &command->cmd.desc), b->data, b->length);
@@ -264,6 +262,23 @@ START_TEST(test_quantizations_are_compared)
 	free(b);
 	train(d, 1);
 	end(d);
+}
+
+START_TEST(test_quantizations_are_compared)
+{
+	const struct embeng_record_quantization q = {
+		.num_buckets = 4, .lower = 0xbf800000, .upper = 0x3f800000};
+
+	expect_record_refused(EMBENG_RECORD_QUANTIZATION, &q, sizeof(q));
+}
+END_TEST
+
+START_TEST(test_shards_are_compared)
+{
+	const struct embeng_record_shard s = {
+		.whole_rows = 2 * ROWS, .first_row = 1, .row_step = 2, .whole_dim = 1};
+
+	expect_record_refused(EMBENG_RECORD_SHARD, &s, sizeof(s));
 }
 END_TEST
 
@@ -488,6 +503,7 @@ int main(void)
 	tcase_add_loop_test(all, test_a_difference_is_told_of, 0,
 			    (int)(sizeof(differences) / sizeof(differences[0])));
 	tcase_add_test(all, test_quantizations_are_compared);
+	tcase_add_test(all, test_shards_are_compared);
 	tcase_add_test(all, test_nothing_is_loaded);
 	tcase_add_test(all, test_a_step_is_under_way);
 	tcase_add_test(all, test_a_command_uses_the_model);

@@ -52,7 +52,7 @@ static inline void decode_put_blob_name(struct decode_file *f, uint32_t of, cons
 static inline void decode_make_blob(struct decode_file *f)
 {
 	struct embeng_blob_header h = {
-		.magic = EMBENG_BLOB_MAGIC, .version = EMBENG_BLOB_VERSION, .record_count = 5};
+		.magic = EMBENG_BLOB_MAGIC, .version = EMBENG_BLOB_VERSION, .record_count = 6};
 	struct embeng_record_engine engine = {.replicas = 1, .table_count = 1, .feature_count = 1};
 	struct embeng_record_table table = {.rows = 100,
 					    .dim = 8,
@@ -63,11 +63,17 @@ static inline void decode_make_blob(struct decode_file *f)
 					    .clip_weight_min = 0xff800000,
 					    .clip_weight_max = 0x7f800000};
 	struct embeng_record_feature feature = {0};
+	struct embeng_record_shard shard = {.whole_rows = 400,
+					    .first_row = 1,
+					    .row_step = 4,
+					    .whole_dim = 24,
+					    .first_column = 16};
 
 	decode_put(f, &h, sizeof(h));
 	decode_put_record(f, &engine.head, EMBENG_RECORD_ENGINE, sizeof(engine));
 	decode_put_record(f, &table.head, EMBENG_RECORD_TABLE, sizeof(table));
 	decode_put_record(f, &feature.head, EMBENG_RECORD_FEATURE, sizeof(feature));
+	decode_put_record(f, &shard.head, EMBENG_RECORD_SHARD, sizeof(shard));
 	h.hash = fnv1a(FNV1A_START, f->data + sizeof(h), f->size - sizeof(h));
 	decode_put_blob_name(f, EMBENG_RECORD_TABLE, "items");
 	decode_put_blob_name(f, EMBENG_RECORD_FEATURE, "clicks");

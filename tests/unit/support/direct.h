@@ -44,7 +44,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 	*caps = (struct embeng_caps){
 		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION |
 			    EMBENG_CAP_PARTITIONED | EMBENG_CAP_SUMS | EMBENG_CAP_STATS_NOW |
-			    EMBENG_CAP_EXCHANGE,
+			    EMBENG_CAP_EXCHANGE | EMBENG_CAP_SHARDS,
 		.cores = cores,
 		.table_memory = 1ull << 44,
 		.dim = 4096,

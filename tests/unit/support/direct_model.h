@@ -9,6 +9,7 @@ struct small_model {
 	struct embeng_record_engine engine;
 	struct embeng_record_table table;
 	struct embeng_record_feature feature;
+	struct embeng_record_shard shard; /* row_step 0: none */
 };
 
 static inline struct small_model small_model(u64 rows, u32 dim)
@@ -32,6 +33,8 @@ static inline void small_blob(const struct small_model *m, struct direct_blob *b
 	memset(b, 0, sizeof(*b));
 	blob_record(b, EMBENG_RECORD_ENGINE, &m->engine, sizeof(m->engine));
 	blob_record(b, EMBENG_RECORD_TABLE, &m->table, sizeof(m->table));
+	if (m->shard.row_step)
+		blob_record(b, EMBENG_RECORD_SHARD, &m->shard, sizeof(m->shard));
 	for (u32 f = 0; f < m->engine.feature_count; f++)
 		blob_record(b, EMBENG_RECORD_FEATURE, &m->feature, sizeof(m->feature));
 	blob_seal(b);

@@ -166,6 +166,30 @@ START_TEST(test_rows_do_not_depend_on_their_neighbours)
 }
 END_TEST
 
+/* The same of columns, wherever in a block of random words the first one is. */
+START_TEST(test_columns_do_not_depend_on_their_neighbours)
+{
+	struct kernel_fill whole = fill_of(KERNEL_FILL_UNIFORM, -1.0f, 1.0f);
+	float part[5 * DIM];
+
+	kernel_fill_rows(&whole, 0, 50);
+	for (u32 first = 0; first < DIM; first++)
+		for (u32 dim = 1; dim <= DIM - first; dim++) {
+			struct kernel_fill f = whole;
+
+			f.out = part;
+			f.dim = f.stride = dim;
+			f.first_column = first;
+			f.first_row = 3;
+			f.row_step = 11;
+			kernel_fill_rows(&f, 0, 5);
+			for (u32 i = 0; i < 5; i++)
+				ck_assert_mem_eq(part + i * dim,
+						 filled + (3 + 11 * i) * DIM + first, dim * 4);
+		}
+}
+END_TEST
+
 static u32 equal_to_base(struct kernel_fill f)
 {
 	float other[DIM];
@@ -195,6 +219,10 @@ START_TEST(test_streams_differ_by_seed_slot_row_and_column)
 	other = f;
 	other.first_row = (u64)1 << 40;
 	ck_assert_uint_eq(equal_to_base(other), 0);
+	/* Neither is a column beyond 2^31 the one that has its low bits. */
+	other = f;
+	other.first_column = 1u << 31;
+	ck_assert_uint_eq(equal_to_base(other), 0);
 }
 END_TEST
 
@@ -209,6 +237,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_truncated_normal_moments_and_limits);
 	tcase_add_test(tcase, test_quantile_inverts_the_distribution);
 	tcase_add_test(tcase, test_rows_do_not_depend_on_their_neighbours);
+	tcase_add_test(tcase, test_columns_do_not_depend_on_their_neighbours);
 	tcase_add_test(tcase, test_streams_differ_by_seed_slot_row_and_column);
 }
 
