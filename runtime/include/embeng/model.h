@@ -74,6 +74,33 @@ struct embeng_quantization {
 };
 
 /**
+ * struct embeng_table_part - the place of a table in a larger one, of which it is a part
+ * @rows: rows of the whole table, at least as many as the table has; 0: the table is no part of
+ *	another, and the rest is ignored
+ * @first_row: row of the whole table that row 0 is
+ * @row_step: rows of the whole table from one row to the next; 0 is 1. A run of rows has 1, every
+ *	n-th row n
+ * @dim: columns of the whole table, at least as many as the table has; 0: as many
+ * @first_column: column of the whole table that column 0 is
+ *
+ * Rows of the part start with the numbers that they have in the whole table, if this has the same
+ * name, initializers and slot starts: at embeng_open(), by embeng_rows_fill() and by
+ * embeng_shard_start(). EMBENG_INIT_DEFAULT takes the @dim of the whole. A slot of one number a row
+ * starts alike in all parts of a row.
+ *
+ * All else is the part's: ids, errors, statistics and checkpoints count its rows from 0, and its
+ * optimizer knows no columns but its own. So an optimizer with such a slot, and max_norm, train a
+ * table that is cut by columns otherwise than the whole.
+ */
+struct embeng_table_part {
+	int64_t rows;
+	int64_t first_row;
+	int64_t row_step;
+	int64_t dim;
+	int64_t first_column;
+};
+
+/**
  * struct embeng_table_config - one table
  * @size: sizeof(struct embeng_table_config)
  * @name: unique; NULL: "table_" and its index
@@ -90,6 +117,8 @@ struct embeng_quantization {
  * @quantization: zeroed: none
  * @frozen: the table starts frozen (embeng_table_freeze()). It is the program's: no hash,
  *	checkpoint or protobuf has it
+ * @part: zeroed: the table is whole. A part needs a device that has the capability "shards", else
+ *	embeng_open() fails with -ENOTSUP
  */
 struct embeng_table_config {
 	size_t size;
@@ -104,6 +133,7 @@ struct embeng_table_config {
 	size_t slot_start_count;
 	struct embeng_quantization quantization;
 	int frozen;
+	struct embeng_table_part part;
 };
 
 #define EMBENG_MAX_RANK 8
@@ -279,7 +309,8 @@ EMBENG_API const char *embeng_model_slot_name(const struct embeng_model *model, 
  * embeng_model_get_table() - read the configuration of a table, with defaults filled in
  * @config: its size set by the caller; names and arrays are the model's
  *
- * Only the slot starts that were given are in it. Return: 0, -EINVAL, -ENOENT.
+ * Only the slot starts that were given are in it. A part that has all rows and columns of its whole
+ * table in their order is none. Return: 0, -EINVAL, -ENOENT.
  */
 EMBENG_API int embeng_model_get_table(const struct embeng_model *model, size_t table,
 				      struct embeng_table_config *config);

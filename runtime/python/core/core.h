@@ -202,6 +202,7 @@ int arguments_parse(const struct arguments *spec, PyObject *const *args, Py_ssiz
 struct structure;
 extern const struct structure structure_table, structure_feature, structure_engine;
 extern const struct structure structure_plan, structure_device, structure_quantization;
+extern const struct structure structure_part;
 
 /*
  * settings_hold() - a copy of a dict, with its dicts copied and its lists as tuples

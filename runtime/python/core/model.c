@@ -84,6 +84,9 @@ static int read_table(struct core_state *state, PyObject *dict, struct table_par
 	value = find_member(dict, "quantization");
 	if (value && settings_read(&structure_quantization, value, &parts->config.quantization))
 		return -1;
+	value = find_member(dict, "part");
+	if (value && settings_read(&structure_part, value, &parts->config.part))
+		return -1;
 	value = find_member(dict, "slot_starts");
 	return value ? read_slot_starts(value, parts) : 0;
 }
@@ -296,6 +299,9 @@ static PyObject *describe_table(const struct embeng_model *model, size_t table)
 			 config.quantization.num_buckets
 				 ? settings_describe(&structure_quantization, &config.quantization)
 				 : Py_NewRef(Py_None)) ||
+	    settings_set(dict, "part",
+			 config.part.rows ? settings_describe(&structure_part, &config.part)
+					  : Py_NewRef(Py_None)) ||
 	    settings_set(dict, "slots", describe_slots(model, table)))
 		Py_CLEAR(dict);
 	return dict;

@@ -29,6 +29,7 @@ static const struct setting table_settings[] = {
 	SETTING_ELSEWHERE(initializer),
 	SETTING_ELSEWHERE(slot_starts),
 	SETTING_ELSEWHERE(quantization),
+	SETTING_ELSEWHERE(part),
 	{0},
 };
 
@@ -197,6 +198,12 @@ static const struct setting quantization_settings[] = {
 	{0},
 };
 
+static const struct setting part_settings[] = {
+	SETTING(embeng_table_part, rows, I64),	       SETTING(embeng_table_part, first_row, I64),
+	SETTING(embeng_table_part, row_step, I64),     SETTING(embeng_table_part, dim, I64),
+	SETTING(embeng_table_part, first_column, I64), {0},
+};
+
 const struct structure structure_table = {"table", table_settings};
 const struct structure structure_feature = {"feature", feature_settings};
 const struct structure structure_engine = {"options of the model", engine_settings};
@@ -206,3 +213,4 @@ const struct structure structure_optimizer = {"optimizer", optimizer_settings};
 const struct structure structure_schedule = {"schedule", schedule_settings};
 const struct structure structure_initializer = {"initializer", initializer_settings};
 const struct structure structure_quantization = {"quantization", quantization_settings};
+const struct structure structure_part = {"part", part_settings};

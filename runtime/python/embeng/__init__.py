@@ -13,7 +13,7 @@ the soft device, unless an engine is opened on another one.
 """
 from . import initializers, optimizers, schedules
 from ._core import Transport, device_info, device_list, version as __version__
-from ._engine import Activations, Engine, Feature, Quantization, Table, TableView, plan
+from ._engine import Activations, Engine, Feature, Part, Quantization, Table, TableView, plan
 from ._errors import (AccessError, BusyError, CheckpointError, CheckpointNotFoundError,
                       DeviceError, EmbengError, InterruptedWaitError, InvalidError, NoMemoryError,
                       NotSupportedError, OutOfRangeError, StepOrderError, UnknownNameError,
@@ -28,7 +28,7 @@ __all__ = [
     "AccessError", "Activations", "BusyError", "CheckpointError", "CheckpointNotFoundError",
     "DeviceError", "EmbengError", "Engine", "Feature", "Group", "Initializer",
     "InterruptedWaitError", "InvalidError", "Keyed", "NoMemoryError", "NotSupportedError", "Optimizer",
-    "OutOfRangeError", "Quantization", "Ragged", "Schedule", "Sparse", "StepOrderError", "Table",
-    "TableView", "Transport", "UnknownNameError", "WaitTimeoutError", "__version__", "device_info",
+    "OutOfRangeError", "Part", "Quantization", "Ragged", "Schedule", "Sparse", "StepOrderError",
+    "Table", "TableView", "Transport", "UnknownNameError", "WaitTimeoutError", "__version__", "device_info",
     "device_list", "initializers", "optimizers", "plan", "schedules",
 ]

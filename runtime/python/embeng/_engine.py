@@ -39,6 +39,33 @@ class Quantization(NamedTuple):
     upper: float
 
 
+class Part(NamedTuple):
+    """The place of a table in a larger one, whose numbers its rows start with.
+
+    Row i of the table is row ``first_row + i * row_step`` of the whole one, which must have the same
+    name, initializer and slot starts; its column 0 is column `first_column` there.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the whole table.
+    first_row : int
+        Row of it that row 0 is.
+    row_step : int
+        Rows of it from one row to the next.
+    dim : int
+        Columns of the whole table; 0 is as many as the part has.
+    first_column : int
+        Column of it that column 0 is.
+    """
+
+    rows: int
+    first_row: int = 0
+    row_step: int = 1
+    dim: int = 0
+    first_column: int = 0
+
+
 class Table(NamedTuple):
     """One embedding table.
 
@@ -64,6 +91,8 @@ class Table(NamedTuple):
         Levels that lookups see.
     frozen : bool
         Updates leave the table alone until :meth:`Engine.freeze` says otherwise.
+    part : Part, optional
+        The place of the table in a larger one.
     """
 
     name: str
@@ -76,6 +105,7 @@ class Table(NamedTuple):
     slot_starts: Mapping[str, Initializer] | None = None
     quantization: Quantization | None = None
     frozen: bool = False
+    part: Part | None = None
 
 
 class Feature(NamedTuple):
@@ -129,7 +159,7 @@ def _check_table(table: Table) -> None:
     if not isinstance(table, Table):
         raise TypeError(f"tables are embeng.Table, not {table!r}")
     for what, kind in (("optimizer", Optimizer), ("initializer", Initializer),
-                       ("quantization", Quantization)):
+                       ("quantization", Quantization), ("part", Part)):
         given = getattr(table, what)
         if given is not None and not isinstance(given, kind):
             raise TypeError(f"table {table.name}: {what} is {given!r}; give an embeng."
@@ -146,6 +176,7 @@ def _describe_table(table: Table, rate_name: str | None) -> dict[str, Any]:
     given["optimizer"] = table.optimizer and table.optimizer.describe(rate_name)
     given["initializer"] = table.initializer and table.initializer.describe()
     given["quantization"] = table.quantization and table.quantization._asdict()
+    given["part"] = table.part and table.part._asdict()
     starts = table.slot_starts
     given["slot_starts"] = starts and {slot: i.describe() for slot, i in starts.items()}
     return given

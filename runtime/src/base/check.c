@@ -13,7 +13,7 @@
 /* No structure comes near this; what claims more was never initialized. */
 #define CONFIG_SIZE_MAX 4096u
 
-int config_take(void *to, const void *from, size_t known, const char *what)
+int config_take_grown(void *to, const void *from, size_t before, size_t known, const char *what)
 {
 	const unsigned char *bytes = from;
 	size_t size;
@@ -21,7 +21,7 @@ int config_take(void *to, const void *from, size_t known, const char *what)
 	if (!from)
 		return fail(-EINVAL, "struct %s: NULL was given; a structure is needed", what);
 	memcpy(&size, from, sizeof(size));
-	if (size < known || size > CONFIG_SIZE_MAX)
+	if ((size < known && size != before) || size > CONFIG_SIZE_MAX)
 		return fail(-EINVAL,
 			    "struct %s: size %zu is not possible, it is %zu bytes here; set "
 			    "size = sizeof(struct %s)",
@@ -33,8 +33,14 @@ int config_take(void *to, const void *from, size_t known, const char *what)
 				    "of %zu bytes does not know; update the library",
 				    what, i, known);
 	}
-	memcpy(to, from, known);
+	memset(to, 0, known);
+	memcpy(to, from, size < known ? size : known);
 	return 0;
+}
+
+int config_take(void *to, const void *from, size_t known, const char *what)
+{
+	return config_take_grown(to, from, known, known, what);
 }
 
 int number_check(bool ok, const char *where, const char *what, float value, const char *allowed)

@@ -18,6 +18,9 @@
  */
 int config_take(void *to, const void *from, size_t known, const char *what);
 
+/* The same of a structure that had @before bytes once: an older caller gives these, and the rest is zero. */
+int config_take_grown(void *to, const void *from, size_t before, size_t known, const char *what);
+
 /* Checks the name that a program gave to a @what. */
 int name_check(const char *what, const char *name);
 

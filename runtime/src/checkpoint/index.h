@@ -206,6 +206,11 @@ int index_read_quantization(const struct json *table, const struct place *at,
 			    struct embeng_quantization *out);
 void index_write_quantization(struct json_writer *w, const struct embeng_quantization *q);
 
+/* index_part.c: the same of "part", the place of a table in a larger one. */
+int index_read_part(const struct json *table, const struct place *at,
+		    struct embeng_table_part *out);
+void index_write_part(struct json_writer *w, const struct embeng_table_part *p);
+
 /* The name of a tensor: "TABLE/parameters", "TABLE/SLOT", or "TABLE/row_numbers" after the slots. */
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name);
 

@@ -258,6 +258,7 @@ static int read_table(const struct json *o, const struct place *at, struct emben
 			      &combiner);
 	ret = ret ? ret : read_word(o, at, "out_of_range", policies, COUNT(policies), &policy);
 	ret = ret ? ret : index_read_quantization(o, at, &c.quantization);
+	ret = ret ? ret : index_read_part(o, at, &c.part);
 	ret = ret ? ret : read_optimizer(o, at, &c.optimizer);
 	if (ret) {
 		free((void *)c.optimizer.dynamic);
@@ -418,6 +419,7 @@ static void write_table(struct json_writer *w, const struct index *index, size_t
 	json_write_text(w, "combiner", model_combiner_words[t->combiner]);
 	json_write_text(w, "out_of_range", policies[t->policy]);
 	index_write_quantization(w, &t->quantization);
+	index_write_part(w, &t->part);
 	if (t->optimizer.kind)
 		write_optimizer(w, &t->optimizer);
 	else

@@ -76,6 +76,11 @@ static void fill_shard_rows(const struct table *t, const struct embeng_rows *how
 
 	memcpy(&fill.a, &how->a, sizeof(fill.a));
 	memcpy(&fill.b, &how->b, sizeof(fill.b));
+	if (table_is_part(t)) {
+		fill.first_row = (uint64_t)(t->part.first_row + rows->first * t->part.row_step);
+		fill.row_step *= (uint64_t)t->part.row_step;
+		fill.first_column = table_first_column(t, how->slot);
+	}
 	port_fpu_begin(&fpu);
 	kernel_fill_rows(&fill, 0, (uint64_t)rows->count);
 	port_fpu_end(&fpu);

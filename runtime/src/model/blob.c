@@ -191,6 +191,21 @@ static void put_quantization(struct sink *sink, size_t index, const struct emben
 		put_record(sink, &r.head, EMBENG_RECORD_QUANTIZATION, sizeof(r));
 }
 
+static void put_shard(struct sink *sink, size_t index, const struct embeng_table_part *p)
+{
+	struct embeng_record_shard r = {
+		.table = (uint32_t)index,
+		.first_column = (uint32_t)p->first_column,
+		.whole_rows = (uint64_t)p->rows,
+		.first_row = (uint64_t)p->first_row,
+		.row_step = (uint64_t)p->row_step,
+		.whole_dim = (uint32_t)p->dim,
+	};
+
+	if (p->rows)
+		put_record(sink, &r.head, EMBENG_RECORD_SHARD, sizeof(r));
+}
+
 static void put_feature(struct sink *sink, const struct feature *f)
 {
 	struct embeng_record_feature r = {
@@ -244,6 +259,8 @@ static void put_model(struct sink *sink, const struct embeng_model *model)
 		put_table(sink, &model->tables[i]);
 	for (size_t i = 0; i < model->table_count; i++)
 		put_quantization(sink, i, &model->tables[i].quantization);
+	for (size_t i = 0; i < model->table_count; i++)
+		put_shard(sink, i, &model->tables[i].part);
 	for (size_t i = 0; i < model->feature_count; i++)
 		put_feature(sink, &model->features[i]);
 	for (size_t i = 0; i < model->rate_count; i++) {

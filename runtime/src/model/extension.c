@@ -87,10 +87,10 @@ static bool is_same_record(const void *larger, const void *open, uint16_t type, 
 	return a && b && a->length == b->length && !memcmp(a, b, b->length);
 }
 
-/* Quantizations are in the order of tables, so that the first ones are those of open tables. */
+/* Quantizations and shards are in the order of tables, so that the first ones are those of open tables. */
 static int compare_records(const void *larger, const void *opened, const struct embeng_model *open)
 {
-	size_t quantized = 0;
+	size_t quantized = 0, sharded = 0;
 
 	for (size_t t = 0; t < open->table_count; t++) {
 		bool same = is_same_record(larger, opened, EMBENG_RECORD_TABLE, t);
@@ -98,6 +98,8 @@ static int compare_records(const void *larger, const void *opened, const struct 
 		if (open->tables[t].quantization.num_buckets)
 			same &= is_same_record(larger, opened, EMBENG_RECORD_QUANTIZATION,
 					       quantized++);
+		if (table_is_part(&open->tables[t]))
+			same &= is_same_record(larger, opened, EMBENG_RECORD_SHARD, sharded++);
 		if (!same)
 			return refuse_change("table", open->tables[t].name);
 	}
@@ -107,13 +109,16 @@ static int compare_records(const void *larger, const void *opened, const struct 
 	return 0;
 }
 
-/* A quantization that an open table did not have stands where one of another table is expected. */
-static int check_quantizations(const struct embeng_model *larger, const struct embeng_model *open)
+/* A record that an open table did not have stands where one of another table is expected. */
+static int check_owned(const struct embeng_model *larger, const struct embeng_model *open)
 {
-	for (size_t t = 0; t < open->table_count; t++)
+	for (size_t t = 0; t < open->table_count; t++) {
 		if (!larger->tables[t].quantization.num_buckets !=
 		    !open->tables[t].quantization.num_buckets)
 			return refuse_change("the quantization of table", open->tables[t].name);
+		if (table_is_part(&larger->tables[t]) != table_is_part(&open->tables[t]))
+			return refuse_change("the part that is table", open->tables[t].name);
+	}
 	return 0;
 }
 
@@ -123,6 +128,6 @@ int model_check_extends(const struct embeng_model *larger, const void *blob,
 	int ret = check_names(larger, open);
 
 	ret = ret ? ret : check_options(larger, open);
-	ret = ret ? ret : check_quantizations(larger, open);
+	ret = ret ? ret : check_owned(larger, open);
 	return ret ? ret : compare_records(blob, open_blob, open);
 }

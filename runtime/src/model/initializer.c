@@ -80,7 +80,7 @@ static float default_deviation(const struct table *t)
 	struct port_fpu fpu;
 
 	port_fpu_begin(&fpu);
-	dim = (double)t->dim;
+	dim = (double)(table_is_part(t) ? t->part.dim : t->dim);
 	deviation = (float)(1.0 / sqrt(dim));
 	port_fpu_end(&fpu);
 	return deviation;

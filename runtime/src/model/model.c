@@ -156,7 +156,9 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 		code = optimizer_check(where, &c->optimizer, c->dim);
 	if (!code)
 		code = initializer_check(where, &c->initializer);
-	return code ? code : slot_starts_check(where, c);
+	if (!code)
+		code = slot_starts_check(where, c);
+	return code ? code : table_part_check(where, c);
 }
 
 /* Copies a configuration into the table; @t owns nothing but its name yet. */
@@ -168,6 +170,7 @@ static void table_fill(struct table *t, const struct embeng_table_config *c)
 	t->rate = t->step_rate = -1;
 	t->policy = c->out_of_range;
 	t->frozen = c->frozen;
+	t->part = table_part_resolve(c);
 	if (c->quantization.num_buckets)
 		t->quantization = c->quantization;
 	t->slot_count = optimizer_info(c->optimizer.kind)->slot_count;
@@ -272,7 +275,7 @@ int embeng_model_add_table(struct embeng_model *model, const struct embeng_table
 
 	if (!model)
 		return fail(-EINVAL, "a table is added to no model: NULL was given");
-	code = config_take(&c, config, sizeof(c), "embeng_table_config");
+	code = config_take_grown(&c, config, TABLE_CONFIG_BEFORE, sizeof(c), "embeng_table_config");
 	if (!code)
 		code = name_make("table", c.name, model->table_count, &t.name);
 	if (!code)

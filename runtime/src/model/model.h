@@ -4,6 +4,7 @@
 #define EMBENG_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "optimizer.h"
 
@@ -22,6 +23,7 @@ struct table {
 	size_t slot_start_count;
 	struct embeng_quantization quantization; /* all 0: no quantization */
 	bool frozen;				 /* from the start */
+	struct embeng_table_part part;		 /* defaults resolved; all 0: it is whole */
 };
 
 struct feature {
@@ -72,6 +74,21 @@ static inline bool model_checks_weights_of(const struct embeng_model *model,
 {
 	return f->check_weights || model->engine.non_finite != EMBENG_NON_FINITE_ALLOW;
 }
+
+/* The size that a program gives which was built before tables could be parts. */
+#define TABLE_CONFIG_BEFORE offsetof(struct embeng_table_config, part)
+
+static inline bool table_is_part(const struct table *table)
+{
+	return table->part.rows;
+}
+
+/* table_part.c: checks the part of a configuration whose other members are checked already. */
+int table_part_check(const char *where, const struct embeng_table_config *config);
+/* The part with its defaults filled in, all 0 if it is the whole table. */
+struct embeng_table_part table_part_resolve(const struct embeng_table_config *config);
+/* The column of the whole table that the first number of a row in the parameters or a slot is. */
+uint32_t table_first_column(const struct table *table, size_t slot);
 
 static inline bool table_has_optimizer(const struct table *table)
 {

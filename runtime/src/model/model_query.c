@@ -61,17 +61,19 @@ const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate
 int embeng_model_get_table(const struct embeng_model *model, size_t table,
 			   struct embeng_table_config *config)
 {
+	struct embeng_table_config known;
 	const struct table *t;
 
-	if (!model || !config || config->size < sizeof(*config))
+	if (!model || !config ||
+	    (config->size < sizeof(known) && config->size != TABLE_CONFIG_BEFORE))
 		return fail(-EINVAL, "embeng_model_get_table: the model, and config with its size, "
 				     "must be given");
 	if (table >= model->table_count)
 		return fail(-ENOENT, "there is no table %zu; the model has %zu tables", table,
 			    model->table_count);
 	t = &model->tables[table];
-	*config = (struct embeng_table_config){
-		.size = sizeof(*config),
+	known = (struct embeng_table_config){
+		.size = config->size < sizeof(known) ? config->size : sizeof(known),
 		.name = t->name,
 		.vocabulary_size = t->rows,
 		.dim = t->dim,
@@ -83,7 +85,9 @@ int embeng_model_get_table(const struct embeng_model *model, size_t table,
 		.slot_start_count = t->slot_start_count,
 		.quantization = t->quantization,
 		.frozen = t->frozen,
+		.part = t->part,
 	};
+	memcpy(config, &known, known.size);
 	return 0;
 }
 

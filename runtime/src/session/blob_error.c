@@ -102,6 +102,17 @@ static const struct setting quantization_settings[] = {
 	{0},
 };
 
+static const struct setting shard_settings[] = {
+	OF(shard, table, FORM_COUNT, "part: table", CORRECT),
+	OF(shard, first_column, FORM_COUNT, "part: first_column", CORRECT),
+	OF(shard, whole_rows, FORM_COUNT, "part: rows", CORRECT),
+	OF(shard, first_row, FORM_COUNT, "part: first_row", CORRECT),
+	OF(shard, row_step, FORM_COUNT, "part: row_step", CORRECT),
+	OF(shard, whole_dim, FORM_COUNT, "part: dim", CORRECT),
+	OF(shard, reserved, FORM_ZERO, "part: a reserved field", CORRECT),
+	{0},
+};
+
 static const struct setting no_settings[] = {{0}};
 
 /* The record that has a byte of the blob, and its number among those of its type. */
@@ -113,7 +124,7 @@ struct place {
 
 static bool find_place(const void *blob, size_t length, uint64_t byte, struct place *out)
 {
-	size_t counts[EMBENG_RECORD_QUANTIZATION + 1] = {0};
+	size_t counts[EMBENG_RECORD_SHARD + 1] = {0};
 	const unsigned char *bytes = blob;
 	struct embeng_record head;
 
@@ -125,11 +136,11 @@ static bool find_place(const void *blob, size_t length, uint64_t byte, struct pl
 		if (byte >= at && byte - at < head.length) {
 			*out = (struct place){
 				.head = head, .record = bytes + at, .offset = byte - at};
-			if (head.type <= EMBENG_RECORD_QUANTIZATION)
+			if (head.type <= EMBENG_RECORD_SHARD)
 				out->index = counts[head.type];
 			return true;
 		}
-		if (head.type <= EMBENG_RECORD_QUANTIZATION)
+		if (head.type <= EMBENG_RECORD_SHARD)
 			counts[head.type]++;
 	}
 	return false;
@@ -146,6 +157,8 @@ static const struct setting *settings_of(uint16_t type)
 		return feature_settings;
 	case EMBENG_RECORD_QUANTIZATION:
 		return quantization_settings;
+	case EMBENG_RECORD_SHARD:
+		return shard_settings;
 	}
 	return no_settings;
 }
@@ -164,6 +177,12 @@ static const struct setting *find_setting(const struct place *p, size_t *index)
 #define WHO_TEXT 96
 #define SETTING_TEXT 96
 
+/* Whether the record names the table that it belongs to. */
+static bool has_owner(uint16_t type)
+{
+	return type == EMBENG_RECORD_QUANTIZATION || type == EMBENG_RECORD_SHARD;
+}
+
 /* The table or feature that the record is of. */
 static void say_who(const struct embeng_model *m, const struct place *p, char who[WHO_TEXT])
 {
@@ -171,15 +190,13 @@ static void say_who(const struct embeng_model *m, const struct place *p, char wh
 	uint32_t of;
 
 	snprintf(who, WHO_TEXT, "the model");
-	if (p->head.type == EMBENG_RECORD_QUANTIZATION) {
-		memcpy(&of, p->record + offsetof(struct embeng_record_quantization, table),
-		       sizeof(of));
+	if (has_owner(p->head.type)) {
+		memcpy(&of, p->record + sizeof(p->head), sizeof(of));
 		table = of;
 	}
 	if (p->head.type == EMBENG_RECORD_FEATURE && p->index < m->feature_count)
 		snprintf(who, WHO_TEXT, "feature %s", m->features[p->index].name);
-	else if ((p->head.type == EMBENG_RECORD_TABLE ||
-		  p->head.type == EMBENG_RECORD_QUANTIZATION) &&
+	else if ((p->head.type == EMBENG_RECORD_TABLE || has_owner(p->head.type)) &&
 		 table < m->table_count)
 		snprintf(who, WHO_TEXT, "table %s", m->tables[table].name);
 	else if (p->head.type == EMBENG_RECORD_RATE && p->index < m->rate_count)
@@ -374,7 +391,9 @@ int blob_error(const struct embeng_model *m, const void *blob, size_t length,
 	s = find_setting(&place, &index);
 	if (c->status == EMBENG_STATUS_BLOB_RECORD)
 		snprintf(where, sizeof(where), "%s: %s", who,
-			 place.head.type == EMBENG_RECORD_QUANTIZATION ? "quantization" : "record");
+			 place.head.type == EMBENG_RECORD_QUANTIZATION ? "quantization"
+			 : place.head.type == EMBENG_RECORD_SHARD      ? "part"
+								       : "record");
 	if (c->status != EMBENG_STATUS_BLOB_VALUE || !s)
 		return command_error(c->status == EMBENG_STATUS_BLOB_RECORD ? where : who, c);
 	say_setting(m, &place, s, index, name);

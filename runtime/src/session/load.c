@@ -93,13 +93,31 @@ int session_begin_tables(struct embeng *e)
 	return ret;
 }
 
+/* In words of tables. The device would refuse a record that it does not know. */
+static int check_parts(const struct embeng *e, const struct embeng_model *model)
+{
+	if (e->device->info.features & EMBENG_CAP_SHARDS)
+		return 0;
+	for (size_t t = 0; t < model->table_count; t++) {
+		if (table_is_part(&model->tables[t]))
+			return fail(
+				-ENOTSUP,
+				"table %s is a part of a larger one, and %s knows only whole "
+				"tables; its firmware may be an older one. exchange=table places "
+				"the tables of several hosts whole",
+				model->tables[t].name, e->device->info.name);
+	}
+	return 0;
+}
+
 int session_check_limit(const struct embeng *e, const struct embeng_model *model)
 {
 	struct device *d = e->device;
 	char by[256] = "";
 	uint64_t most = d->ops->most ? d->ops->most(d, by) : UINT64_MAX;
+	int ret = check_parts(e, model);
 
-	return tables_limit_check(model, d->info.table_memory, most, by);
+	return ret ? ret : tables_limit_check(model, d->info.table_memory, most, by);
 }
 
 uint64_t blob_hash(const struct model_blob *blob)

@@ -14,7 +14,7 @@
 #define KINDS 20
 
 static const struct embeng_caps caps = {
-	.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION,
+	.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION | EMBENG_CAP_SHARDS,
 	.dim = 4096,
 	.tables = 64,
 	.model_features = 64,
@@ -26,7 +26,7 @@ static const struct embeng_caps caps = {
 	.optimizers = (1u << KINDS) - 1,
 };
 
-/* One table of each kind of optimizer, quantized, with a feature. Its name tells the kind. */
+/* A part of a table of each kind of optimizer, quantized, with a feature. Its name tells the kind. */
 static struct embeng_model *every_kind(void)
 {
 	struct embeng_model *m = embeng_model_new();
@@ -37,7 +37,8 @@ static struct embeng_model *every_kind(void)
 						.name = name,
 						.vocabulary_size = 10,
 						.dim = 1,
-						.quantization = {4, -1, 1}};
+						.quantization = {4, -1, 1},
+						.part = {20, 1, 2, 2, 1}};
 		struct embeng_feature_config f = {
 			.size = sizeof(f), .name = feature, .table = kind};
 
@@ -115,11 +116,11 @@ static void change_record(struct walk *w, size_t at, size_t length, const char *
 	}
 }
 
-/* Each value of each record of tables, features and quantizations. */
+/* Each value of each record of tables, features, quantizations and shards. */
 START_TEST(test_blobs_are_refused_by_name)
 {
 	struct walk w = {.model = every_kind()};
-	size_t counts[EMBENG_RECORD_QUANTIZATION + 1] = {0};
+	size_t counts[EMBENG_RECORD_SHARD + 1] = {0};
 	struct embeng_record head;
 	void *blob;
 
@@ -135,7 +136,8 @@ START_TEST(test_blobs_are_refused_by_name)
 			 counts[head.type]++);
 		if (head.type == EMBENG_RECORD_TABLE || head.type == EMBENG_RECORD_FEATURE)
 			change_record(&w, at, head.length, name);
-		else if (head.type == EMBENG_RECORD_QUANTIZATION)
+		else if (head.type == EMBENG_RECORD_QUANTIZATION ||
+			 head.type == EMBENG_RECORD_SHARD)
 			/* Behind the index of its table, which says whose it is. */
 			change_record(&w, at + 4, head.length - 4, name);
 	}
