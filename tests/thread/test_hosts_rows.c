@@ -12,11 +12,15 @@ static const uint32_t host_counts[] = {1, 2, 3, 4, 8};
 static const char *const devices[] = {RUN_DEVICE, RUN_ROWS, RUN_GRADS ",sharding=div"};
 #define DEVICES 3
 static const char *device;
+static int parts;
 
 static struct run make_run(void)
 {
-	return (struct run){
-		.device = device, .optimizer = embeng_adagrad(0.1f), .replicas = 4, .steps = 3};
+	return (struct run){.device = device,
+			    .optimizer = embeng_adagrad(0.1f),
+			    .replicas = 4,
+			    .steps = 3,
+			    .parts = parts};
 }
 
 /* The number of hosts of a loop over all of them and all devices, which is chosen. */
@@ -99,6 +103,20 @@ START_TEST(rows_are_those_of_one_process)
 	run_alone(&alone);
 	run_on_all(read_rows, count);
 	run_free_rows(&alone);
+}
+END_TEST
+
+/* Tables that are parts themselves are cut and spread once more. */
+START_TEST(parts_are_those_of_one_process)
+{
+	const uint32_t count = choose_run(_i);
+
+	parts = 1;
+	alone = make_run();
+	run_alone(&alone);
+	run_on_all(read_rows, count);
+	run_free_rows(&alone);
+	parts = 0;
 }
 END_TEST
 
@@ -373,6 +391,7 @@ static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, rows_are_those_of_one_process, 0, DEVICES * HOST_COUNTS);
+	tcase_add_loop_test(tcase, parts_are_those_of_one_process, 0, DEVICES * HOST_COUNTS);
 	tcase_add_loop_test(tcase, rows_between_steps, 1, DEVICES * HOST_COUNTS);
 	tcase_add_loop_test(tcase, highest_host_writes_last, 0, DEVICES * HOST_COUNTS);
 	tcase_add_loop_test(tcase, large_requests_go_in_rounds, 0, DEVICES);

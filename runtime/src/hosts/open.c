@@ -110,8 +110,7 @@ static int open_owner(struct hosts *h, const struct embeng_open_options *options
 	if (ret)
 		return ret;
 	h->e->device = h->owner->device;
-	ret = h->list_count ? mark_sums(h) : 0;
-	return ret ? ret : part_begin(h);
+	return h->list_count ? mark_sums(h) : 0;
 }
 
 /* All hosts look at all greetings, and so say the same. */

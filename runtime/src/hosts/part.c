@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the model of this host's part of a group's model, and gives the rows of table parts the numbers
- * that the columns or rows of the whole table begin with. Opening a group does this once; embeng_rows_fill() fills
- * parts by the same function.
+ * Makes the model of this host's part of a group's model, and fills rows of it. The tables of the model say
+ * which rows and columns they are of their whole tables (struct embeng_table_part), so that the device
+ * begins and fills them with the numbers that these have there.
  *
  * Tables keep their names, on which the random numbers of their rows depend. The model belongs to the
  * caller. No lock is needed: the group's model does not change.
@@ -11,45 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../engine/kernels/fill.h"
-#include "base/bits.h"
-#include "host/port.h"
-#include "model/initializer.h"
 #include "joined.h"
 #include "part.h"
 
-#define FILL_FLOATS (1u << 18) /* this many of whole rows are made at a time */
-
-/* A number that a table may begin with, for rows that are written before anybody sees them. */
-static void make_constant(struct embeng_initializer *i)
+/* The place of a part in the table that @c describes, which may be a part itself. */
+static struct embeng_table_part compose_part(const struct embeng_table_config *c,
+					     const struct place_part *part)
 {
-	*i = (struct embeng_initializer){.kind = EMBENG_INIT_CONSTANT, .a = i->a};
+	struct embeng_table_part p = c->part;
+
+	if (!p.rows)
+		p = (struct embeng_table_part){
+			.rows = c->vocabulary_size, .row_step = 1, .dim = c->dim};
+	p.first_row += part->rows.first * p.row_step;
+	/* The step of a single row may be larger than any number. */
+	p.row_step = part->rows.count > 1 ? part->rows.stride * p.row_step : 1;
+	p.first_column += part->first_column;
+	return p;
 }
 
 static int add_part(const struct hosts *h, const struct place_part *part,
 		    struct embeng_model *model)
 {
 	struct embeng_table_config c = EMBENG_INIT(embeng_table_config);
-	struct embeng_slot_start *starts;
 	int ret = embeng_model_get_table(h->e->model, (size_t)part->table, &c);
 
-	if (ret || part->kind == PLACE_TABLE)
-		return ret ? ret : embeng_model_add_table(model, &c);
-	starts = calloc(c.slot_start_count + 1, sizeof(*starts));
-	if (!starts)
-		return fail(-ENOMEM, "there is no memory for the model of a host");
-	for (size_t s = 0; s < c.slot_start_count; s++) {
-		starts[s] = c.slot_starts[s];
-		if (starts[s].initializer.kind != EMBENG_INIT_DEFAULT)
-			make_constant(&starts[s].initializer);
-	}
+	if (ret)
+		return ret;
+	c.part = compose_part(&c, part);
 	c.dim = part->columns;
 	c.vocabulary_size = part->rows.count;
-	c.slot_starts = starts;
-	make_constant(&c.initializer);
-	ret = embeng_model_add_table(model, &c);
-	free(starts);
-	return ret;
+	return embeng_model_add_table(model, &c);
 }
 
 static int add_features(const struct hosts *h, struct embeng_model *model)
@@ -155,37 +147,6 @@ int part_model(struct hosts *h, struct embeng_model **out)
 	return ret;
 }
 
-/* Rows [@first, @first + @count) of the part are made whole, and its columns written. */
-static int fill_chunk(const struct hosts *h, const struct place_part *part, const char *slot,
-		      struct kernel_fill *fill, size_t first, size_t count)
-{
-	int64_t *ids = malloc(count * sizeof(*ids));
-	float *rows = malloc(count * fill->dim * sizeof(*rows));
-	float *own = malloc(count * part->columns * sizeof(*own));
-	struct port_fpu fpu;
-	int ret = 0;
-
-	if (!ids || !rows || !own)
-		ret = fail(-ENOMEM, "there is no memory to fill rows");
-	if (!ret) {
-		fill->out = rows;
-		fill->first_row = (uint64_t)(part->rows.first + (int64_t)first * part->rows.stride);
-		port_fpu_begin(&fpu);
-		kernel_fill_rows(fill, 0, count);
-		port_fpu_end(&fpu);
-		for (size_t i = 0; i < count; i++) {
-			ids[i] = (int64_t)(first + i);
-			memcpy(own + i * part->columns, rows + i * fill->dim + part->first_column,
-			       part->columns * sizeof(*own));
-		}
-		ret = embeng_rows_write(h->owner, h->tables[part->table], slot, ids, count, own);
-	}
-	free(ids);
-	free(rows);
-	free(own);
-	return ret;
-}
-
 size_t part_rows_before(const struct place_part *part, int64_t row)
 {
 	const struct embeng_shard_rows *r = &part->rows;
@@ -198,57 +159,12 @@ int part_fill(const struct hosts *h, int table, size_t slot, size_t first, size_
 	      const struct embeng_initializer *initializer)
 {
 	const struct place_part *part = hosts_part(h, table, h->rank);
-	const struct table *t = &h->e->model->tables[table];
-	struct embeng_rows rows = {.slot = (uint32_t)slot};
 	const char *name = slot ? model_slot_name(h->e->model, table, slot) : NULL;
-	struct kernel_fill fill;
-	size_t most = FILL_FLOATS / (size_t)t->dim + 1;
-	int ret = 0;
 
 	if (!part)
 		return 0;
-	if (part->kind == PLACE_TABLE)
-		return embeng_rows_fill(h->owner, h->tables[table], name, (int64_t)first, count,
-					initializer);
-	initializer_rows(t, initializer, &rows);
-	fill = (struct kernel_fill){
-		.kind = rows.fill,
-		.slot = rows.slot,
-		.seed = rows.seed,
-		.dim = (uint32_t)t->dim,
-		.a = float_of(rows.a),
-		.b = float_of(rows.b),
-		.stride = (uint64_t)t->dim,
-		.row_step = (uint64_t)part->rows.stride,
-	};
 	count = part_rows_before(part, (int64_t)(first + count));
 	first = part_rows_before(part, (int64_t)first);
-	count -= first;
-	for (size_t n; !ret && count; first += n, count -= n) {
-		n = count < most ? count : most;
-		ret = fill_chunk(h, part, name, &fill, first, n);
-	}
-	return ret;
-}
-
-int part_begin(const struct hosts *h)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < h->place.part_count; i++) {
-		const struct place_part *part = &h->place.parts[i];
-		const struct table *t = &h->e->model->tables[part->table];
-
-		if (part->host != h->rank || part->kind == PLACE_TABLE)
-			continue;
-		if (t->initializer.kind != EMBENG_INIT_CONSTANT)
-			ret = part_fill(h, part->table, 0, 0, (size_t)t->rows, &t->initializer);
-		for (size_t s = 0; !ret && s < t->slot_count; s++) {
-			struct embeng_initializer start = slot_start(t, s);
-
-			if (start.kind != EMBENG_INIT_CONSTANT)
-				ret = part_fill(h, part->table, s + 1, 0, (size_t)t->rows, &start);
-		}
-	}
-	return ret;
+	return embeng_rows_fill(h->owner, h->tables[table], name, (int64_t)first, count - first,
+				initializer);
 }

@@ -12,9 +12,6 @@
  */
 int part_model(struct hosts *h, struct embeng_model **out);
 
-/* Gives the parts of this host that are no whole tables the rows that they begin with. */
-int part_begin(const struct hosts *h);
-
 /*
  * part_fill() - fill rows [@first, @first + @count) of this host's part of a table from an initializer
  * @slot: 0 for parameters, 1 + k for slot k

@@ -33,6 +33,7 @@
  * @mixed: each second table takes every gradient by itself, so that no sums of them can be sent
  * @alone: all tables do
  * @limits: the model tells how large batches are, so that exchanges are chosen by bytes
+ * @parts: each table is a part of a larger one, and slots of one name begin at random, too
  * @tiny: rows begin at -0 and gradients are denormal, so that zeros have signs
  * @ahead: steps that are enqueued before the gradients of the first are handed in
  * @period: 0, or after so many steps the data are those of the first step again
@@ -44,7 +45,7 @@ struct run {
 	const char *device;
 	enum embeng_policy policy;
 	int64_t buckets;
-	int tiny, mixed, alone, limits;
+	int tiny, mixed, alone, limits, parts;
 	struct embeng_optimizer optimizer;
 	enum embeng_combiner_name combiner;
 	int weights, pipelining, reversed;
@@ -90,8 +91,22 @@ static inline struct embeng_quantization run_quantization(const struct run *run,
 		.upper = 0.25f};
 }
 
+/* Every third row of the whole table from its second on, and columns that no cut begins at. */
+static inline struct embeng_table_part run_part(const struct run *run, int t)
+{
+	if (!run->parts)
+		return (struct embeng_table_part){0};
+	return (struct embeng_table_part){.rows = 3 * run_rows[t] + 1,
+					  .first_row = 1,
+					  .row_step = 3,
+					  .dim = run_dims[t] + 10,
+					  .first_column = 3};
+}
+
 static inline struct embeng_model *run_model(const struct run *run)
 {
+	static const struct embeng_slot_start start = {
+		"accumulators", {.kind = EMBENG_INIT_UNIFORM, .a = 0.5f, .b = 1.5f, .seed = 9}};
 	struct embeng_model *model = embeng_model_new();
 	char name[16];
 
@@ -110,7 +125,8 @@ static inline struct embeng_model *run_model(const struct run *run)
 					     .initializer = run_initializer(run),
 					     .out_of_range = run->policy,
 					     .quantization = run_quantization(run, t),
-					     .optimizer = optimizer)),
+					     .slot_starts = &start, .slot_start_count = run->parts,
+					     .part = run_part(run, t), .optimizer = optimizer)),
 			t);
 	}
 	for (int f = 0; f < RUN_FEATURES; f++) {
