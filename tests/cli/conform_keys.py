@@ -24,8 +24,10 @@ KEYS = {
     "": "schema! name! about source requires engine tables! features! model_error steps!",
     "engine": "replicas cores hosts sharding pipelining fixed_shapes non_finite",
     "tables[]": "name! vocabulary_size! dim! combiner optimizer initial slots out_of_range "
-                "quantization frozen",
+                "quantization frozen initializer part",
     "tables[].quantization": "num_buckets! lower! upper!",
+    "tables[].initializer": "kind! a b seed",
+    "tables[].part": "rows! first_row row_step dim first_column",
     "features[]": "name! table! max_sequence_length output_shape validate_weights_and_indices",
     "model_error": "errno contains",
     "steps[].error": "errno contains",
@@ -44,6 +46,8 @@ KEYS = {
     "steps[].expect_stats": "table! ids unique_ids dropped_ids clamped_ids zeroed_ids "
                             "nonfinite_gradient_rows",
     "steps[].freeze": "table! frozen!",
+    "steps[].fill": "table! slot first count initializer!",
+    "steps[].fill.initializer": "kind! a b seed",
     "steps[].stacking": "flavour! sparse_cores! cores_per_device activation_limit_bytes expect!",
     "steps[].stacking.expect[]": "name width tables row_offsets rotations sample_offsets",
     "steps[].partition": "flavour! sparse_cores! cores_per_device! device features! "
@@ -321,7 +325,7 @@ class Heard(unittest.TestCase):
         wrong = []
         for verb in ("enqueue", "dequeue", "apply_gradients", "expect_table", "lookup", "save",
                      "restore", "reopen", "expect_config", "expect_stats", "stacking",
-                     "partition", "spread", "freeze", "update", "discard",
+                     "partition", "spread", "freeze", "fill", "update", "discard",
                      "expect_gradients"):
             vector = copy.deepcopy(next(
                 VECTORS[n] for n in sorted(VECTORS)

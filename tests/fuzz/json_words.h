@@ -22,6 +22,7 @@ static const char *const json_words[] = {
 	"embeng.vector/1", "embeng.checkpoint.index/1", "embeng.checkpoint.index/2", "step", "model_hash",
 	"program_state", "files", "bytes", "first", "chunks", "crc32c", "chunks_sha256", "F32",
 	"dtype", "data_offsets", "__metadata__", "non_finite", "allow", "multiplier",
+	"part", "first_row", "row_step", "first_column", "initializer", "uniform", "seed",
 };
 /* clang-format on */
 

@@ -361,6 +361,17 @@ class Engine:
 
     # -- tables ----------------------------------------------------------
 
+    def fill(self, table, initializer, slot="parameters", first=0, count=None):
+        found = self.model.table(table)
+        matrix, rows = found.matrix(slot), found.vocabulary_size
+        count = rows - first if count is None else count
+        require(0 <= first <= rows and 0 <= count <= rows - first, "ERANGE",
+                f"table {table}: rows {first} to {first + count} of {rows}")
+        start = found.starter(slot, initializer, f"table {table}")
+        self._drain()
+        for r in range(first, first + count):
+            matrix.rows[r] = start(r)
+
     def read_table(self, table, slot="parameters", rows=None):
         found = self.model.table(table)
         matrix = found.matrix(slot)

@@ -35,6 +35,7 @@ import vecs_max
 import vecs_model
 import vecs_optimizers
 import vecs_options
+import vecs_parts
 import vecs_partition
 import vecs_policies
 import vecs_proto
@@ -55,7 +56,7 @@ SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_
            vecs_settings, vecs_proto, vecs_rowwise, vecs_policies, vecs_serving, vecs_partition,
            vecs_quantization, vecs_stacking, vecs_hosts, vecs_config,
            vecs_keys, vecs_finite, vecs_frozen, vecs_looks, vecs_free, vecs_gradients, vecs_max,
-           vecs_dynamic, vecs_adding, vecs_spread)
+           vecs_dynamic, vecs_adding, vecs_spread, vecs_parts)
 OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto, vecs_rowwise)
 HERE = pathlib.Path(__file__).resolve().parent
 

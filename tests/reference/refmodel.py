@@ -5,6 +5,7 @@ import math
 
 from referror import require
 from refoptim import Optimizer
+from refrandom import Initializer, Part
 
 COMBINERS = ("sum", "mean", "sqrtn", "max")
 POLICIES = ("error", "clamp", "drop", "zero")
@@ -34,13 +35,17 @@ def numbers_of(matrix):
 class Matrix:
     """Rows made when first asked for, so that vocabularies may be large."""
 
-    def __init__(self, dim, spec):
+    def __init__(self, dim, spec, start=None):
+        """start: what makes a row where the spec says nothing."""
         self.dim = dim
         self.spec = spec
+        self.start = start
         self.rows = {}
 
     def _start(self, r):
         spec, dim = self.spec, self.dim
+        if spec is None and self.start:
+            return self.start(r)
         assert spec is not None, "the vector reads rows that the spec leaves random"
         if isinstance(spec, list):
             return [float(x) for x in spec[r]]
@@ -94,11 +99,30 @@ class Table:
             self.quantization = Quantization(spec["quantization"], f"table {self.name}")
         if "optimizer" in spec:
             self.optimizer = Optimizer(spec["optimizer"], f"table {self.name}", self.dim)
-        self.parameters = Matrix(self.dim, spec.get("initial"))
+        where = f"table {self.name}"
+        self.part = Part(spec.get("part"), where, self.vocabulary_size, self.dim)
+        start = self.starter("parameters", spec.get("initializer"), where)
+        self.parameters = Matrix(self.dim, spec.get("initial"), start)
         self.slots = self._slots(spec.get("slots", {}))
         self.stats = {}
         self.frozen = spec.get("frozen", False)
         self.idle = 0             # updates of the model while it was frozen
+
+    def starter(self, slot, spec, where):
+        """A function that makes rows as an initializer says; None: the spec leaves them random."""
+        if spec is None:
+            return None
+        names = ["parameters", *(self.optimizer.rule.SLOTS if self.optimizer else {})]
+        narrow = slot in getattr(self.optimizer.rule, "ONE_NUMBER", ()) if self.optimizer else False
+        initializer, number = Initializer(spec, where), names.index(slot)
+        if initializer.kind == "default":
+            if slot != "parameters":
+                value = self.optimizer.slot_start(slot)
+                return lambda r: [value] * len(self.part.columns(narrow))
+            initializer.kind, initializer.b = "truncated_normal", 1 / math.sqrt(self.part.dim)
+            initializer.a = 0.0
+        return lambda r: initializer.row(self.name, number, self.part.row(r),
+                                         self.part.columns(narrow))
 
     def trains(self):
         return self.optimizer is not None and not self.frozen

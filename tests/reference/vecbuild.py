@@ -183,6 +183,11 @@ class Vector:
         self._step("freeze", {"table": table, "frozen": frozen},
                    lambda: self.engine.freeze(table, frozen), error)
 
+    def fill(self, initializer, table="t", error=None, **more):
+        """Rows anew: slot, first, count."""
+        body = {"table": table, **more, "initializer": initializer}
+        self._step("fill", body, lambda: self.engine.fill(table, initializer, **more), error)
+
     def partition(self, features, only=None, error=None, **options):
         """only: what of the result to compare, default all."""
         body = {**options, "features": features, "expect": {}}

@@ -4,7 +4,7 @@
 from vecbuild import Vector, dense, feature, ragged, sgd, table
 
 NAMES = ["checkpoint", "config", "hosts", "optimizer:sgd", "options", "partition", "policies",
-         "quantization", "serving", "slots", "stacking"]
+         "quantization", "serving", "shards", "slots", "stacking"]
 
 
 def all_named():

@@ -21,6 +21,20 @@ static const struct key quantization_keys[] = {
 	{0},
 };
 
+static const struct key part_keys[] = {
+	{"rows", TYPE_INTEGER, REQUIRED, NULL},		{"first_row", TYPE_INTEGER, OPTIONAL, NULL},
+	{"row_step", TYPE_INTEGER, OPTIONAL, NULL},	{"dim", TYPE_INTEGER, OPTIONAL, NULL},
+	{"first_column", TYPE_INTEGER, OPTIONAL, NULL}, {0},
+};
+
+static const struct key initializer_keys[] = {
+	{"kind", TYPE_TEXT, REQUIRED, NULL},
+	{"a", TYPE_NUMBER, OPTIONAL, NULL},
+	{"b", TYPE_NUMBER, OPTIONAL, NULL},
+	{"seed", TYPE_INTEGER, OPTIONAL, NULL},
+	{0},
+};
+
 static const struct key table_keys[] = {
 	{"name", TYPE_TEXT, REQUIRED, NULL},
 	{"vocabulary_size", TYPE_INTEGER, REQUIRED, NULL},
@@ -32,6 +46,8 @@ static const struct key table_keys[] = {
 	{"out_of_range", TYPE_TEXT, OPTIONAL, NULL},
 	{"quantization", TYPE_OBJECT, OPTIONAL, quantization_keys},
 	{"frozen", TYPE_BOOL, OPTIONAL, NULL},
+	{"part", TYPE_OBJECT, OPTIONAL, part_keys},
+	{"initializer", TYPE_OBJECT, OPTIONAL, initializer_keys},
 	{0},
 };
 
@@ -194,6 +210,15 @@ static const struct key freeze_keys[] = {
 	{0},
 };
 
+static const struct key fill_keys[] = {
+	{"table", TYPE_TEXT, REQUIRED, NULL},
+	{"slot", TYPE_TEXT, OPTIONAL, NULL},
+	{"first", TYPE_INTEGER, OPTIONAL, NULL},
+	{"count", TYPE_INTEGER, OPTIONAL, NULL},
+	{"initializer", TYPE_OBJECT, REQUIRED, initializer_keys},
+	{0},
+};
+
 static const struct key expect_stats_keys[] = {
 	{"table", TYPE_TEXT, REQUIRED, NULL},
 	{"ids", TYPE_INTEGER, OPTIONAL, NULL},
@@ -293,6 +318,7 @@ const struct key step_verbs[] = {
 	{"expect_config", TYPE_CONFIG, OPTIONAL, NULL},
 	{"expect_stats", TYPE_OBJECT, OPTIONAL, expect_stats_keys},
 	{"freeze", TYPE_OBJECT, OPTIONAL, freeze_keys},
+	{"fill", TYPE_OBJECT, OPTIONAL, fill_keys},
 	{"stacking", TYPE_OBJECT, OPTIONAL, stacking_keys},
 	{"partition", TYPE_OBJECT, OPTIONAL, partition_keys},
 	{"spread", TYPE_OBJECT, OPTIONAL, spread_keys},

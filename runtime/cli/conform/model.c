@@ -33,6 +33,40 @@ static struct embeng_quantization quantization_read(const struct json *spec)
 	};
 }
 
+/* A model wants 0 rows for none, as above. */
+static struct embeng_table_part part_read(const struct json *spec)
+{
+	int64_t rows = integer_member(spec, "rows", 0);
+
+	return (struct embeng_table_part){
+		.rows = spec && !rows ? -1 : rows,
+		.first_row = integer_member(spec, "first_row", 0),
+		.row_step = integer_member(spec, "row_step", 0),
+		.dim = integer_member(spec, "dim", 0),
+		.first_column = integer_member(spec, "first_column", 0),
+	};
+}
+
+int initializer_read(struct run *r, const struct json *spec, struct embeng_initializer *to)
+{
+	static const char *const kinds[] = {"default", "constant", "uniform", "truncated_normal"};
+	const char *kind = text_member(spec, "kind", "default");
+	int choice = find_choice(kind, kinds, 4);
+
+	if (choice < 0)
+		return run_fail(r, -EINVAL,
+				"initializer '%s' must be default, constant, uniform or "
+				"truncated_normal",
+				kind);
+	*to = (struct embeng_initializer){
+		.kind = (enum embeng_initializer_name)choice,
+		.a = (float)number_member(spec, "a", 0),
+		.b = (float)number_member(spec, "b", 0),
+		.seed = (uint64_t)integer_member(spec, "seed", 0),
+	};
+	return 0;
+}
+
 static int add_vector_table(struct run *r, struct embeng_model *model, const struct json *spec,
 			    bool optimizer)
 {
@@ -47,9 +81,12 @@ static int add_vector_table(struct run *r, struct embeng_model *model, const str
 		.combiner = (enum embeng_combiner_name)find_choice(combiner, combiners, 4),
 		.out_of_range = (enum embeng_policy)find_choice(policy, policies, 4),
 		.quantization = quantization_read(member(spec, "quantization")),
-		.frozen = bool_member(spec, "frozen", false));
-	int err;
+		.frozen = bool_member(spec, "frozen", false),
+		.part = part_read(member(spec, "part")));
+	int err = initializer_read(r, member(spec, "initializer"), &config.initializer);
 
+	if (err)
+		return err;
 	if ((int)config.combiner < 0)
 		return run_fail(r, -EINVAL,
 				"table '%s': combiner '%s' must be mean, sum, sqrtn or max",

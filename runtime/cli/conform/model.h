@@ -4,6 +4,12 @@
 
 #include "run.h"
 
+/*
+ * Reads an initializer of a table or of a fill; NULL is the default. Return: 0, or -EINVAL with the sentence: its
+ * kind is unknown.
+ */
+int initializer_read(struct run *r, const struct json *spec, struct embeng_initializer *to);
+
 /* Adds the vector's tables, and these features, to an empty @model. 0 or a negative errno. */
 int model_fill(struct run *r, const struct json *features, bool optimizer,
 	       struct embeng_model *model);

@@ -13,8 +13,8 @@
 #include "embeng/tpu.h"
 
 static const char *const present[] = {
-	"options", "policies",	"slots",    "hosts",	    "checkpoint",
-	"serving", "partition", "stacking", "quantization", "spread",
+	"options",   "policies", "slots",	 "hosts",  "checkpoint", "serving",
+	"partition", "stacking", "quantization", "spread", "shards",
 };
 
 static const struct {
@@ -79,6 +79,8 @@ static void table_needs(struct json_object *lacks, const struct json *table)
 	}
 	if (member(table, "quantization"))
 		need_capability(lacks, "quantization");
+	if (member(table, "part"))
+		need_capability(lacks, "shards");
 }
 
 static void visit_elements(struct json_object *lacks, const struct json *list,

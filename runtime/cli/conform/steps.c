@@ -10,6 +10,7 @@
 #include "compare.h"
 #include "hosts.h"
 #include "input.h"
+#include "model.h"
 #include "value.h"
 
 /* Rows are read in pieces of about this many floats. */
@@ -293,6 +294,30 @@ static int step_freeze(struct run *r, const struct json *body)
 	return 0;
 }
 
+static int step_fill(struct run *r, const struct json *body)
+{
+	struct embeng_table_config config = EMBENG_INIT(embeng_table_config);
+	const int64_t first = integer_member(body, "first", 0);
+	int table = find_model_table(r, text_member(body, "table", "")), err;
+	struct embeng_initializer initializer;
+	int64_t count;
+
+	if (table < 0)
+		return table;
+	err = initializer_read(r, member(body, "initializer"), &initializer);
+	if (err)
+		return err;
+	embeng_model_get_table(r->model, (size_t)table, &config);
+	count = first >= 0 && first <= config.vocabulary_size ? config.vocabulary_size - first : 0;
+	count = integer_member(body, "count", count);
+	if (count < 0)
+		return run_fail(r, -ERANGE, "table %d: %lld rows cannot be filled", table,
+				(long long)count);
+	err = embeng_rows_fill(r->e, table, text_member(body, "slot", NULL), first, (size_t)count,
+			       &initializer);
+	return err ? run_library(r, err) : 0;
+}
+
 static const struct {
 	const char *verb;
 	int (*run)(struct run *r, const struct json *body);
@@ -307,6 +332,7 @@ static const struct {
 	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},
 	{"freeze", step_freeze},
+	{"fill", step_fill},
 	{"partition", step_partition},
 	{"spread", step_spread},
 	{"stacking", step_stacking},

@@ -112,6 +112,18 @@ static struct json_object *quantization_json(const struct embeng_quantization *q
 	return to;
 }
 
+static struct json_object *part_json(const struct embeng_table_part *p)
+{
+	struct json_object *to = json_object_new_object();
+
+	json_add_number(to, "rows", (uint64_t)p->rows);
+	json_add_number(to, "first_row", (uint64_t)p->first_row);
+	json_add_number(to, "row_step", (uint64_t)p->row_step);
+	json_add_number(to, "dim", (uint64_t)p->dim);
+	json_add_number(to, "first_column", (uint64_t)p->first_column);
+	return to;
+}
+
 static struct json_object *table_json(const struct embeng_model *model, size_t index)
 {
 	static const char *const policies[] = {"error", "clamp", "drop", "zero"};
@@ -127,6 +139,8 @@ static struct json_object *table_json(const struct embeng_model *model, size_t i
 	json_add_text(to, "out_of_range", policies[table.out_of_range]);
 	if (table.quantization.num_buckets)
 		json_object_object_add(to, "quantization", quantization_json(&table.quantization));
+	if (table.part.rows)
+		json_object_object_add(to, "part", part_json(&table.part));
 	if (optimizer)
 		json_object_object_add(to, "optimizer", optimizer);
 	return to;

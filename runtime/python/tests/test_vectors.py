@@ -21,7 +21,7 @@ import numpy
 import pytest
 
 import embeng
-from embeng import Feature, Quantization, Ragged, Sparse, Table
+from embeng import Feature, Initializer, Part, Quantization, Ragged, Sparse, Table
 
 FOLDER = Path(__file__).resolve().parents[3] / "tests" / "vectors"
 
@@ -111,12 +111,24 @@ def _quantization(spec: Any) -> Quantization | None:
     return Quantization(spec["num_buckets"] or -1, float(spec["lower"]), float(spec["upper"]))
 
 
+def _initializer(spec: Any) -> Initializer | None:
+    if spec is None:
+        return None
+    return Initializer(spec["kind"], float(spec.get("a", 0)), float(spec.get("b", 0)),
+                       spec.get("seed", 0))
+
+
+def _part(spec: Any) -> Part | None:
+    return spec and Part(**{**spec, "rows": spec["rows"] or -1})
+
+
 def _table(spec: Any, trains: bool) -> Table:
     optimizer = _optimizer(spec["optimizer"]) if trains and spec.get("optimizer") else None
     return Table(spec["name"], spec["vocabulary_size"], spec["dim"], spec.get("combiner", "mean"),
-                 optimizer, out_of_range=spec.get("out_of_range", "error"),
+                 optimizer, _initializer(spec.get("initializer")),
+                 out_of_range=spec.get("out_of_range", "error"),
                  quantization=_quantization(spec.get("quantization")),
-                 frozen=spec.get("frozen", False))
+                 frozen=spec.get("frozen", False), part=_part(spec.get("part")))
 
 
 def _feature(spec: Any) -> Feature:
@@ -226,14 +238,14 @@ class Runner:
                                [_feature(f) for f in self.vector["features"]],
                                cores=self.cores, **options)
         try:
-            self.fill(engine, self.vector["tables"], trains)
+            self.start(engine, self.vector["tables"], trains)
         except BaseException:
             engine.close()
             raise
         self.close()
         self.engine, self.trains = engine, trains
 
-    def fill(self, engine: Any, tables: Any, trains: bool) -> None:
+    def start(self, engine: Any, tables: Any, trains: bool) -> None:
         for spec in tables:
             view = engine[spec["name"]]
             slots = {"parameters": spec.get("initial")}
@@ -339,7 +351,13 @@ class Runner:
     def add_tables(self, body: Any) -> None:
         tables, features = body.get("tables", []), body.get("features", [])
         self.engine.add([_table(t, self.trains) for t in tables], [_feature(f) for f in features])
-        self.fill(self.engine, tables, self.trains)
+        self.start(self.engine, tables, self.trains)
+
+    def fill(self, body: Any) -> None:
+        initializer = _initializer(body["initializer"])
+        assert initializer
+        self.engine[body["table"]].fill(initializer, slot=body.get("slot"),
+                                        first=body.get("first", 0), count=body.get("count"))
 
     def find(self, name: str) -> Path:
         path = self.folder / name
