@@ -88,6 +88,18 @@ says out 'show of it, the directory' '^profile directory /p'
 expect 'its mode is lost' 0 config convert "$folder/open.pb" -o "$folder/lost.json" --json
 document 'its mode and directory are lost' 'd["lost"] == ["the mode backward", "the profile directory"]'
 
+cat >"$folder/part.json" <<'END'
+{"tables": [{"name": "t", "vocabulary_size": 10, "dim": 4, "part": {"rows": 40, "first_row": 3, "row_step": 4}}],
+ "features": [{"name": "f", "table": "t"}]}
+END
+expect 'a part of a table' 0 config show "$folder/part.json" --json
+document 'a part of a table, with defaults' 'd["tables"][0]["part"] == {"rows": 40, "first_row": 3, "row_step": 4, "dim": 4, "first_column": 0}'
+expect 'a part is lost' 0 config convert "$folder/part.json" -o "$folder/part.pb" --batch=2 --mode=inference --json
+document 'a part is lost and told' 'd["lost"] == ["table t: the part of a larger table"]'
+sed 's/"row_step": 4/"row_step": 5/' "$folder/part.json" >"$folder/wrong.json"
+expect 'a part that is none' 2 config show "$folder/wrong.json"
+says err 'a part that is none, by its table' 'table t: part: row_step 5 must be 1 to 4'
+
 expect 'an optimizer that is not there' 3 config show "$folder/program.pb"
 says err 'an optimizer by name' 'table_descriptor.0..optimization_parameters.user_defined_program'
 head -c 30 "$folder/new.pb" >"$folder/cut.pb"

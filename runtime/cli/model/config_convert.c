@@ -133,6 +133,8 @@ static void note_table_losses(const struct embeng_model *model, struct json_obje
 				  combiner_word(table.combiner));
 		if (table.out_of_range != EMBENG_POLICY_ERROR)
 			note_loss(lost, "table %s: the policy out_of_range", table.name);
+		if (table.part.rows)
+			note_loss(lost, "table %s: the part of a larger table", table.name);
 		if (table.optimizer.rate_name)
 			note_loss(lost, "table %s: the rate's name %s", table.name,
 				  table.optimizer.rate_name);
