@@ -185,6 +185,16 @@ def test_initializers_depend_on_seed_and_row_alone() -> None:
     assert abs(one.mean() - 1) < 0.1 and (abs(one - 1) <= 1.0).all()
 
 
+def test_parts_start_as_the_whole() -> None:
+    part = embeng.Part(6, first_row=1, row_step=2, dim=7, first_column=3)
+    with Engine([Table("t", 6, 7)]) as whole, Engine([Table("t", 3, 2, part=part)]) as engine:
+        assert engine["t"].read().tobytes() == whole["t"].read()[1::2, 3:5].tobytes()
+        for one in (whole["t"], engine["t"]):
+            one.fill(embeng.initializers.uniform(2, 3))
+        assert engine["t"].read().tobytes() == whole["t"].read()[1::2, 3:5].tobytes()
+        assert engine.tables[0].part == part
+
+
 def test_frozen_and_stats(view: TableView) -> None:
     engine = view._engine
     before = view.read()
