@@ -20,6 +20,7 @@ import concurrent.futures
 import contextlib
 import itertools
 import os
+import pathlib
 import queue
 import random
 import re
@@ -116,8 +117,12 @@ COMMANDS = {VECTORS: ["build/runtime/embeng", "conform", "-d", "soft", "--cores"
                       "tests/vectors"]}
 
 
+THREADS = pathlib.Path(__file__).resolve().parents[1] / "thread"
+
+
 def command_of(test):
-    return COMMANDS.get(test, [f"build/tests/unit/{test}"])
+    folder = "thread" if (THREADS / f"{test}.c").exists() else "unit"
+    return COMMANDS.get(test, [f"build/tests/{folder}/{test}"])
 
 
 def build_test(tree, test):
