@@ -77,7 +77,9 @@ static void fill_shard_rows(const struct table *t, const struct embeng_rows *how
 	memcpy(&fill.a, &how->a, sizeof(fill.a));
 	memcpy(&fill.b, &how->b, sizeof(fill.b));
 	if (table_is_part(t)) {
-		fill.first_row = (uint64_t)(t->part.first_row + rows->first * t->part.row_step);
+		/* No row behind the last one is filled, whatever its number overflows to. */
+		fill.first_row = (uint64_t)t->part.first_row +
+				 (uint64_t)rows->first * (uint64_t)t->part.row_step;
 		fill.row_step *= (uint64_t)t->part.row_step;
 		fill.first_column = table_first_column(t, how->slot);
 	}
