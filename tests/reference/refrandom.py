@@ -44,7 +44,7 @@ def key_of(name, slot, seed):
 
 
 def truncated_normal(word):
-    """The inverse of the distribution of mean 0 and deviation 1 that is cut off at two deviations."""
+    """The inverse of a normal distribution of mean 0 and deviation 1, cut off at two deviations."""
     normal = NormalDist()
     low, high = normal.cdf(-2), normal.cdf(2)
     return min(max(normal.inv_cdf(low + (high - low) * ((word + 0.5) / 2 ** 32)), -2.0), 2.0)

@@ -29,6 +29,6 @@ __all__ = [
     "DeviceError", "EmbengError", "Engine", "Feature", "Group", "Initializer",
     "InterruptedWaitError", "InvalidError", "Keyed", "NoMemoryError", "NotSupportedError", "Optimizer",
     "OutOfRangeError", "Part", "Quantization", "Ragged", "Schedule", "Sparse", "StepOrderError",
-    "Table", "TableView", "Transport", "UnknownNameError", "WaitTimeoutError", "__version__", "device_info",
-    "device_list", "initializers", "optimizers", "plan", "schedules",
+    "Table", "TableView", "Transport", "UnknownNameError", "WaitTimeoutError", "__version__",
+    "device_info", "device_list", "initializers", "optimizers", "plan", "schedules",
 ]

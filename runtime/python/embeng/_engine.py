@@ -42,8 +42,8 @@ class Quantization(NamedTuple):
 class Part(NamedTuple):
     """The place of a table in a larger one, whose numbers its rows start with.
 
-    Row i of the table is row ``first_row + i * row_step`` of the whole one, which must have the same
-    name, initializer and slot starts; its column 0 is column `first_column` there.
+    Row i of the table is row ``first_row + i * row_step`` of the whole one, which must have the
+    same name, initializer and slot starts; its column 0 is column `first_column` there.
 
     Parameters
     ----------

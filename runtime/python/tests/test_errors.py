@@ -53,8 +53,9 @@ TABLES: dict[str, tuple[Any, type[Exception], str]] = {
                   "slot_starts: 'accumulators.x00' is no name"),
     "levels": (Table("a", 2, 3, quantization=Quantization(1, 0, 1)), OutOfRangeError,
                "num_buckets 1 must be 2 to"),
-    "part": (Table("a", 2, 3, part=Part(2, 1)), OutOfRangeError, "part: first_row 1 must be 0 to 0"),
-    "part dict": (Table("a", 2, 3, part={"rows": 4}), TypeError,  # type: ignore[arg-type]
+    "part": (Table("a", 2, 3, part=Part(2, 1)), OutOfRangeError,
+             "part: first_row 1 must be 0 to 0"),
+    "part dict": (Table("a", 2, 3, part={"rows": 4}), TypeError,
                   "part is .*; give an embeng.Part"),
     "no table": (3, TypeError, "tables are embeng.Table, not 3"),
 }
