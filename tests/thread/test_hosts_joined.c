@@ -98,8 +98,22 @@ static bool gives_up(uint64_t step, uint32_t replica)
 	return step % 4 == 3 || (step % 4 && (step + replica) % 3 == 0);
 }
 
-/* Each step is enqueued before the gradients of the one before it are handed in, or given up. */
-static void train_and_give_up(struct run_host *h)
+/* Hands the gradients of a step in, or gives it up. */
+static void end_step(struct run_host *h, uint64_t step, uint32_t replica, bool up)
+{
+	struct embeng_activations act = EMBENG_INIT(embeng_activations);
+
+	if (!up) {
+		run_note(h, run_apply(h->run, h->e, step, replica));
+		return;
+	}
+	run_note(h, embeng_dequeue(h->e, replica, -1, &act));
+	run_note(h, embeng_discard(h->e, replica, -1));
+}
+
+/* Each step is enqueued before the one before it is ended. @between: NULL, or what follows each end */
+static void train_ahead(struct run_host *h, bool up,
+			void (*between)(struct run_host *h, uint64_t step))
 {
 	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
 	struct embeng_batch *batches[RUN_REPLICAS_MOST];
@@ -112,17 +126,11 @@ static void train_and_give_up(struct run_host *h)
 		for (uint32_t i = 0; step <= run->steps && i < info.replica_count; i++)
 			run_note(h,
 				 run_enqueue(run, h->e, batches[i], step, info.first_replica + i));
-		for (uint32_t i = 0; !h->code && step > 1 && i < info.replica_count; i++) {
-			const uint32_t r = info.first_replica + i;
-			struct embeng_activations act = EMBENG_INIT(embeng_activations);
-
-			if (!gives_up(step - 1, r)) {
-				run_note(h, run_apply(run, h->e, step - 1, r));
-				continue;
-			}
-			run_note(h, embeng_dequeue(h->e, r, -1, &act));
-			run_note(h, embeng_discard(h->e, r, -1));
-		}
+		for (uint32_t i = 0; !h->code && step > 1 && i < info.replica_count; i++)
+			end_step(h, step - 1, info.first_replica + i,
+				 up && gives_up(step - 1, info.first_replica + i));
+		if (!h->code && step > 1 && between)
+			between(h, step);
 	}
 	for (uint32_t i = 0; i < info.replica_count; i++)
 		embeng_batch_free(batches[i]);
@@ -130,6 +138,11 @@ static void train_and_give_up(struct run_host *h)
 	if (h->e->hosts && !run_note(h, hosts_enter(h->e)))
 		hosts_leave(h->e);
 	run_keep_rows(run, h->e);
+}
+
+static void train_and_give_up(struct run_host *h)
+{
+	train_ahead(h, true, NULL);
 }
 
 static void train_alone(struct run *run, void (*body)(struct run_host *h))
@@ -212,27 +225,7 @@ static void write_between(struct run_host *h, uint64_t step)
 /* Rows are written after a step whose next one is enqueued: the next lookup comes first. */
 static void train_and_write(struct run_host *h)
 {
-	struct embeng_device_info info = EMBENG_INIT(embeng_device_info);
-	struct embeng_batch *batches[RUN_REPLICAS_MOST];
-	struct run *run = h->run;
-
-	run_note(h, embeng_info(h->e, &info));
-	for (uint32_t i = 0; i < info.replica_count; i++)
-		batches[i] = embeng_batch_new(h->e, EMBENG_TRAIN, info.first_replica + i);
-	for (uint64_t step = 1; !h->code && step <= run->steps + 1; step++) {
-		for (uint32_t i = 0; step <= run->steps && i < info.replica_count; i++)
-			run_note(h,
-				 run_enqueue(run, h->e, batches[i], step, info.first_replica + i));
-		for (uint32_t i = 0; step > 1 && i < info.replica_count; i++)
-			run_note(h, run_apply(run, h->e, step - 1, info.first_replica + i));
-		if (step > 1)
-			write_between(h, step);
-	}
-	for (uint32_t i = 0; i < info.replica_count; i++)
-		embeng_batch_free(batches[i]);
-	if (h->e->hosts && !run_note(h, hosts_enter(h->e)))
-		hosts_leave(h->e);
-	run_keep_rows(run, h->e);
+	train_ahead(h, false, write_between);
 }
 
 START_TEST(rows_are_written_between_steps)
