@@ -72,6 +72,10 @@ expect 'as much as the device has' 0 plan --table t:4x4096 --replicas 64 --depth
 document 'as much as the device has, document' 'd["fits"] and d["beyond"] == []'
 expect 'more replicas than the device has' 1 plan --table t:4x4 --replicas 65
 says out 'more replicas than the device has, said' '^replicas: 65, the device has 64, does NOT fit$'
+expect 'more replicas than a device, over hosts' 0 plan --table t:64x4:sgd --replicas 65 --hosts 2 -b 1 --ids 1
+says out 'rows of all tables are spread for them' 'not allowed: the model has more replicas than a device'
+expect 'more replicas than all hosts' 1 plan --table t:64x4:sgd --replicas 65537 --hosts 2 -b 1 --ids 1
+says out 'more replicas than all hosts, said' '^replicas: 65537, all hosts together have 65536, does NOT fit$'
 expect 'more steps than the device has' 1 plan --table t:4x4 --depth 9 --json
 document 'more steps than the device has, document' 'not d["fits"] and not d["fits_device"] and d["beyond"] == [{"limit": "step depth", "needed": 9, "most": 8}]'
 expect 'wider rows than the device has' 1 plan --table t:4x4097
@@ -147,8 +151,8 @@ expect 'an empty profile' 0 plan --table t:1000x8 --hosts 2 --profile "$folder/p
 document 'an empty profile, no counts' 'd["tables"][0]["popularity"] == "uniform" and d["tables"][0]["counted_rows"] == 0'
 expect 'no profile' 2 plan --table t:1000x8 --hosts 2 --profile "$folder/no"
 says err 'no profile, said' "$folder/no"
-expect 'more replicas than a device has' 1 plan --table t:1000x8 --hosts 100
-says out 'more replicas than a device has, said' '^replicas: 100, the device has 64, does NOT fit$'
+expect 'more hosts than a device has replicas' 0 plan --table t:1000x8 --hosts 100 --json
+document 'rows of all tables are spread then' 'd["fits"] and d["tables"][0]["chosen"].startswith("rows")'
 expect 'wide rows in parts' 0 plan --table t:1Mx4800 --hosts 2 --ids 50 --json
 document 'wide rows in parts, document' 'd["fits"] and d["tables"][0]["chosen"] == "column"'
 expect 'more than hosts have' 1 plan -d soft:memory=1M --table t:1Mx64 --hosts 2

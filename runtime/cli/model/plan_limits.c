@@ -11,12 +11,14 @@
 
 #include "../frame/exit.h"
 #include "../frame/transfer.h"
+#include "embeng/group.h"
 #include "plan.h"
 
-/* A limit of the device other than memory. */
+/* A limit of the device, or of all hosts together, other than memory. */
 struct limit {
 	const char *name, *table; /* or NULL: it is about no table alone */
 	uint64_t need, most;
+	bool of_hosts;
 };
 
 #define LIMITS 4
@@ -88,11 +90,14 @@ static void fill_limits(const struct plan_report *r, struct limit limits[LIMITS]
 	const char *widest = embeng_model_table_name(r->model, find_widest(r, &dim));
 
 	embeng_model_get_engine(r->model, &engine);
-	limits[0] = (struct limit){"replicas", NULL, engine.replicas, r->device->replicas};
+	limits[0] = (struct limit){"replicas", NULL, engine.replicas, r->device->replicas, false};
+	if (r->hosts)
+		limits[0] = (struct limit){"replicas", NULL, engine.replicas,
+					   EMBENG_GROUP_REPLICAS_MOST, true};
 	limits[1] = (struct limit){"step depth", NULL, r->call->options.step_depth,
-				   r->device->step_depth};
-	limits[2] = (struct limit){"tables", NULL, count_most_tables(r), r->device->tables};
-	limits[3] = (struct limit){"dim", widest, (uint64_t)dim, r->device->dim};
+				   r->device->step_depth, false};
+	limits[2] = (struct limit){"tables", NULL, count_most_tables(r), r->device->tables, false};
+	limits[3] = (struct limit){"dim", widest, (uint64_t)dim, r->device->dim, false};
 }
 
 uint64_t plan_most_tables(const struct embeng_hosts_plan *plan)
@@ -130,9 +135,10 @@ void plan_say_limits(const struct plan_report *r)
 	fill_limits(r, limits);
 	for (int k = 0; k < LIMITS; k++)
 		if (limits[k].need > limits[k].most)
-			printf("%s%s%s: %" PRIu64 ", the device has %" PRIu64 ", does NOT fit\n",
+			printf("%s%s%s: %" PRIu64 ", %s %" PRIu64 ", does NOT fit\n",
 			       limits[k].name, limits[k].table ? " of table " : "",
 			       limits[k].table ? limits[k].table : "", limits[k].need,
+			       limits[k].of_hosts ? "all hosts together have" : "the device has",
 			       limits[k].most);
 }
 
