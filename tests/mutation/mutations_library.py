@@ -383,8 +383,6 @@ SESSION_MUTATIONS = [
          "(heads && heads[r]->flags & SEGMENT_DISCARD)", "false"),
         ("joined replicas all get the rows of the first", "cut_view",
          "at += count * (uint64_t)dim;", ""),
-        ("calls come before a lookup that was kept", "has_come",
-         "h->joined && h->answered < p->looked && stage_can_move(h, CHANNEL_ANSWERS)", "false"),
         ("sums of joined replicas all put first", "add_sums",
          "x->at[i] += 4 * x->elements[f];", "")),
     *seen_by(("test_hosts_checkpoint",),
