@@ -268,7 +268,7 @@ int64_t vector_hosts_wait(const struct run *r, const struct json *error)
 								    : r->options->hosts->wait_ns);
 }
 
-/* A batch without samples. An error is that of the host with the samples, which tells it. */
+/* A batch without samples. An error is that of the host with the samples, which tells it, here and below. */
 int vector_hosts_look(struct run *r)
 {
 	const size_t features = embeng_model_feature_count(r->model);
@@ -286,6 +286,33 @@ int vector_hosts_look(struct run *r)
 		embeng_lookup(r->e, b, outputs, features, -1);
 	embeng_batch_free(b);
 	free(outputs);
+	return err ? run_library(r, err) : STEP_ELSEWHERE;
+}
+
+/* Without a part, and with a batch without samples for each feature whose weights are compared. */
+int vector_hosts_tell(struct run *r, const struct json *body)
+{
+	const size_t features = embeng_model_feature_count(r->model);
+	const struct json *wanted = member(body, "weights");
+	struct embeng_gradient_norms norms = EMBENG_INIT(embeng_gradient_norms);
+	struct embeng_gradients g = EMBENG_INIT(embeng_gradients, .count = features);
+	const float **given = calloc(features + 1, sizeof(*given));
+	float **weights = calloc(features + 1, sizeof(*weights));
+	size_t *counts = calloc(features + 1, sizeof(*counts));
+	struct embeng_batch *b = embeng_batch_new(r->e, EMBENG_INFERENCE, 0);
+	const int64_t none = 0;
+	int err = given && weights && counts && b ? 0 : -ENOMEM, told;
+
+	for (size_t f = 0; !err && f < features; f++)
+		err = embeng_batch_ragged(b, (int)f, EMBENG_I64, &none, 0, &none, 0, NULL, 0);
+	g.features = given;
+	told = err ? err : embeng_gradient_norm(r->e, NULL, NULL, 0, &norms);
+	for (size_t i = 0; !told && i < json_length(wanted); i++)
+		told = embeng_weight_gradients(r->e, b, &g, weights, counts, features);
+	embeng_batch_free(b);
+	free(given);
+	free(weights);
+	free(counts);
 	return err ? run_library(r, err) : STEP_ELSEWHERE;
 }
 

@@ -68,6 +68,8 @@ bool vector_hosts_refused(const struct run *r, int result, const struct json *er
 bool vector_hosts_elsewhere(const struct run *r, uint32_t replica);
 /* Takes part in an inference of another host. */
 int vector_hosts_look(struct run *r);
+/* The same for embeng_gradient_norm() and embeng_weight_gradients(). */
+int vector_hosts_tell(struct run *r, const struct json *body);
 /* Time that a call of a step may take: none without hosts, or until they have answered. */
 int64_t vector_hosts_wait(const struct run *r, const struct json *error);
 

@@ -24,6 +24,15 @@ static int enqueue_made(struct run *r, struct embeng_batch *b, const struct json
 	return err ? run_library(r, err) : 0;
 }
 
+/* The part of a host in a call that another host makes with a batch. */
+static int join_batch(struct run *r, const struct json *body, enum embeng_mode mode,
+		      int (*use)(struct run *r, struct embeng_batch *b, const struct json *body))
+{
+	if (mode == EMBENG_INFERENCE)
+		return vector_hosts_look(r);
+	return use == gradients_made ? vector_hosts_tell(r, body) : STEP_ELSEWHERE;
+}
+
 /* Makes the batch of the step's features, and has @use() take it. */
 static int with_batch(struct run *r, const struct json *body, enum embeng_mode mode,
 		      int (*use)(struct run *r, struct embeng_batch *b, const struct json *body))
@@ -36,15 +45,15 @@ static int with_batch(struct run *r, const struct json *body, enum embeng_mode m
 	if (err)
 		return err;
 	if (vector_hosts_elsewhere(r, replica))
-		return mode == EMBENG_INFERENCE ? vector_hosts_look(r) : STEP_ELSEWHERE;
+		return join_batch(r, body, mode, use);
 	err = batch_begin(r, mode, replica, &b);
 	if (err)
 		return err;
 	err = inputs_add(r, b, member(body, "features"), &kept);
 	if (!err)
 		err = use(r, b, body);
-	else if (mode == EMBENG_INFERENCE && r->options->hosts)
-		vector_hosts_look(r); /* the others are in the call */
+	else if (r->options->hosts)
+		join_batch(r, body, mode, use); /* the others are in the call */
 	embeng_batch_free(b);
 	inputs_free(kept);
 	return err;
