@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the values of TABLE, QUANTIZATION and SHARD records: sizes, flags, optimizer, rates, clips
- * and hyperparameters, and the place of a part in its whole table. It is apart from blob.c, which reads the records, and compares floats as
- * integers, since the engine has no floating point outside kernels/.
+ * and hyperparameters, and the place of a part in its whole table. It is apart from blob.c, which
+ * reads the records, and compares floats as integers, since the engine has no floating point outside
+ * kernels/.
  *
  * All functions look only at their arguments, and broken() writes the first fault into the parser.
  * The self-tests of a firmware image use the same checks of optimizers.
