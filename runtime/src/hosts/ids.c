@@ -205,38 +205,57 @@ int ids_await_owner(struct embeng *owner, uint64_t step)
 	return ret;
 }
 
-static int serve_host_ids(struct hosts *h, uint64_t step, uint32_t host, struct reading message,
-			  uint32_t *served)
+/* One host's segments. @served: replicas so far; hosts have blocks of them, so they come in their order. */
+static int read_host_ids(struct hosts *h, uint64_t step, uint32_t host, struct reading message,
+			 const struct ids_taker *taker, uint32_t *served)
 {
-	const struct segment_head *head;
-	struct reading segment;
+	uint64_t *firsts = h->firsts[step % h->e->depth];
 	int ret = 0;
 
 	while (!ret && message.left) {
-		head = segment_next(&message, &segment);
-		if (!head || head->replica >= h->e->replica_count ||
-		    hosts_home(h, head->replica) != host)
+		struct reading segment;
+		const struct segment_head *head = segment_next(&message, &segment);
+		const uint32_t replica = *served;
+		struct embeng_batch *b;
+
+		if (!head || replica >= h->e->replica_count || head->replica != replica ||
+		    hosts_home(h, replica) != host)
 			return segment_bad(h, host, "ids");
-		h->ids_only[step % h->e->depth][head->replica] = head->flags & SEGMENT_IDS_ONLY;
-		ret = ids_unpack(h, &segment, host, h->batches[head->replica],
-				 h->firsts[step % h->e->depth] + head->replica * h->list_count);
-		ret = ret ? ret : embeng_enqueue(h->owner, h->batches[head->replica], -1);
+		b = taker->batch ? taker->batch : h->batches[replica];
+		h->ids_only[step % h->e->depth][replica] = head->flags & SEGMENT_IDS_ONLY;
+		ret = ids_unpack(h, &segment, host, b, firsts + (size_t)replica * h->list_count);
+		ret = ret ? ret : taker->take(h, step, replica, b);
 		++*served;
 	}
 	return ret;
 }
 
-int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received)
+int ids_read(struct hosts *h, uint64_t step, const struct embeng_bytes *received,
+	     const struct ids_taker *taker)
 {
 	uint32_t served = 0;
-	int ret = ids_await_owner(h->owner, step);
+	int ret = 0;
 
 	for (uint32_t host = 0; !ret && host < h->hosts; host++)
-		ret = serve_host_ids(h, step, host,
-				     (struct reading){received[host].data, received[host].bytes},
-				     &served);
+		ret = read_host_ids(h, step, host,
+				    (struct reading){received[host].data, received[host].bytes},
+				    taker, &served);
 	if (!ret && served != h->e->replica_count)
 		ret = fail(-EBADMSG, "ids of %u replicas came, the model has %u", served,
 			   h->e->replica_count);
 	return ret;
+}
+
+static int enqueue_owner(struct hosts *h, uint64_t step, uint32_t replica, struct embeng_batch *b)
+{
+	(void)step;
+	(void)replica;
+	return embeng_enqueue(h->owner, b, -1);
+}
+
+int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received)
+{
+	const int ret = ids_await_owner(h->owner, step);
+
+	return ret ? ret : ids_read(h, step, received, &(struct ids_taker){.take = enqueue_owner});
 }

@@ -86,38 +86,23 @@ void joined_free(struct hosts *h)
 
 /* -- ids ------------------------------------------------------------------ */
 
-/* Replicas come in their order, since hosts have blocks of them. */
-static int read_joined_lists(struct hosts *h, uint64_t step, uint32_t host, struct reading message,
-			     uint32_t *served)
+static int note_lists(struct hosts *h, uint64_t step, uint32_t replica, struct embeng_batch *b)
 {
-	uint64_t *firsts = h->firsts[step % h->e->depth], *counts = counts_of_step(h, step);
-	struct embeng_batch *b = h->joined->read;
-	int ret = 0;
+	const size_t at = (size_t)replica * h->list_count;
+	uint64_t *counts = counts_of_step(h, step);
 
-	while (!ret && message.left) {
-		struct reading segment;
-		const struct segment_head *head = segment_next(&message, &segment);
-		const size_t at = *served * h->list_count;
+	for (size_t i = 0; i < h->list_count; i++) {
+		const int f = h->lists[i].served;
 
-		if (!head || head->replica != *served || *served >= h->e->replica_count ||
-		    hosts_home(h, head->replica) != host)
-			return segment_bad(h, host, "ids");
-		h->ids_only[step % h->e->depth][head->replica] = head->flags & SEGMENT_IDS_ONLY;
-		ret = ids_unpack(h, &segment, host, b, firsts + at);
-		for (size_t i = 0; !ret && i < h->list_count; i++) {
-			const int f = h->lists[i].served;
-
-			counts[at + i] = f < 0 ? 0 : b->inputs[f].id_count;
-			h->joined->from[at + i] = f < 0 ? NULL : b->inputs[f].ids;
-		}
-		++*served;
+		counts[at + i] = f < 0 ? 0 : b->inputs[f].id_count;
+		h->joined->from[at + i] = f < 0 ? NULL : b->inputs[f].ids;
 	}
-	return ret;
+	return 0;
 }
 
 /*
- * Copies the lists of replicas one behind another, and makes inputs of @b of them. @heads: NULL, or those of
- * replicas that gave the step up are left out.
+ * Copies the lists of replicas to @to, one behind another. @heads: NULL, or lists of replicas that gave the step up
+ * are left out.
  */
 static int join_lists(struct hosts *h, const uint64_t *counts, const char *const *from,
 		      const struct segment_head *const *heads, struct hosts_memory *to)
@@ -149,16 +134,9 @@ static int join_lists(struct hosts *h, const uint64_t *counts, const char *const
 
 int joined_keep(struct hosts *h, uint64_t step, const struct embeng_bytes *received)
 {
-	uint32_t served = 0;
-	int ret = 0;
+	const struct ids_taker taker = {.batch = h->joined->read, .take = note_lists};
+	const int ret = ids_read(h, step, received, &taker);
 
-	for (uint32_t host = 0; !ret && host < h->hosts; host++)
-		ret = read_joined_lists(h, step, host,
-					(struct reading){received[host].data, received[host].bytes},
-					&served);
-	if (!ret && served != h->e->replica_count)
-		ret = fail(-EBADMSG, "ids of %u replicas came, the model has %u", served,
-			   h->e->replica_count);
 	return ret ? ret
 		   : join_lists(h, counts_of_step(h, step), h->joined->from, NULL,
 				&h->joined->rows[step % h->e->depth]);

@@ -117,7 +117,20 @@ int ids_pack(struct hosts *h, const struct slot *slot, const struct embeng_batch
 int ids_await_owner(struct embeng *owner, uint64_t step);
 /* The input of a feature that only the owner handle has. It is no bag, so that it is none among sums of rows either. */
 void ids_empty_input(struct input *in);
-/* Enqueues what came from all hosts with the owner handle. */
+/**
+ * struct ids_taker - a reader of the ids of a step
+ * @batch: the batch of the owner handle that is filled for each replica, or NULL: h->batches[replica]
+ * @take: takes the batch of a replica. Return: 0, or a negative errno, which ends the reading
+ */
+struct ids_taker {
+	struct embeng_batch *batch;
+	int (*take)(struct hosts *h, uint64_t step, uint32_t replica, struct embeng_batch *b);
+};
+
+/* Reads the ids of all replicas, in their order, from the messages of all hosts. Return: 0, -EBADMSG, that of @take. */
+int ids_read(struct hosts *h, uint64_t step, const struct embeng_bytes *received,
+	     const struct ids_taker *taker);
+/* Enqueues the ids of all hosts with the owner handle. */
 int ids_serve(struct hosts *h, uint64_t step, const struct embeng_bytes *received);
 /*
  * Makes inputs of the owner handle's batch @b of a segment. @firsts: NULL, or out: [lists]: rows that go back.
