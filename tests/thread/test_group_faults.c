@@ -120,6 +120,116 @@ START_TEST(stop_in_the_middle)
 }
 END_TEST
 
+/* The same for a host that dies. */
+START_TEST(death_in_the_middle)
+{
+	const struct thread_fault fault = {
+		.kind = THREAD_DIE, .rank = CULPRIT, .message = HELLO_MESSAGES + (uint32_t)_i};
+	struct host hosts[RANKS];
+
+	hosts_run(hosts, RANKS, run_long, &fault, 1, NOBODY);
+	hosts_agree(hosts, RANKS, CULPRIT, -EHOSTDOWN, "host 2 (thread2)");
+	ck_assert_int_eq(hosts[CULPRIT].code, -EHOSTDOWN);
+}
+END_TEST
+
+/*
+ * A transport that looks at all operations when it is asked about one. The peer's death comes to light when
+ * it is asked about the pieces, after the first messages were looked at.
+ */
+struct late_news {
+	struct embeng_transport below;
+	struct embeng_message *first; /* the latest send and receive of first messages */
+	void *pieces;
+};
+
+static int post_and_note(void *self, struct embeng_message *messages, size_t count, void **op)
+{
+	struct late_news *news = self;
+	const int ret = news->below.post(news->below.self, messages, count, op);
+
+	if (count == 2 && messages[1].receive)
+		news->first = messages;
+	else if (!messages[0].receive && messages[0].bytes == 4096)
+		news->pieces = *op;
+	return ret;
+}
+
+static int test_and_kill(void *self, void *op)
+{
+	struct late_news *news = self;
+	const int ret = news->below.test(news->below.self, op);
+
+	if (op == news->pieces && !news->first[1].done) {
+		news->first[1].error = -EHOSTDOWN;
+		news->first[1].done = 1;
+	}
+	return ret;
+}
+
+static int drop_below(void *self, void *op)
+{
+	struct late_news *news = self;
+
+	return news->below.drop(news->below.self, op);
+}
+
+static void wait_below(void *self, uint64_t ns)
+{
+	struct late_news *news = self;
+
+	news->below.wait(news->below.self, ns);
+}
+
+static void wake_below(void *self)
+{
+	struct late_news *news = self;
+
+	news->below.wake(news->below.self);
+}
+
+static void close_below(void *self)
+{
+	struct late_news *news = self;
+
+	news->below.close(news->below.self);
+}
+
+START_TEST(death_comes_to_light_late)
+{
+	/* The other rank's first message of the step is its last. */
+	const struct thread_fault fault = {.kind = THREAD_STOP, .rank = 1, .message = 1};
+	struct embeng_transport transports[2];
+	struct late_news news = {0};
+	struct host hosts[2];
+	pthread_t threads[2];
+
+	ck_assert_int_eq(threads_make(2, &fault, 1, transports), 0);
+	news.below = transports[0];
+	transports[0] = EMBENG_INIT(embeng_transport, .self = &news, .rank = 0, .ranks = 2,
+				    .name = "thread0", .post = post_and_note, .test = test_and_kill,
+				    .drop = drop_below, .wait = wait_below, .wake = wake_below,
+				    .close = close_below);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		hosts[rank] = (struct host){
+			.transport = transports[rank],
+			.options = EMBENG_INIT(embeng_group_options, .deadline_ns = GROUP_DEADLINE,
+					       .piece_bytes = 4096),
+			.run = run_long,
+			.rank = rank,
+			.ranks = 2,
+		};
+		ck_assert_int_eq(pthread_create(&threads[rank], NULL, host_thread, &hosts[rank]),
+				 0);
+	}
+	for (uint32_t rank = 0; rank < 2; rank++)
+		pthread_join(threads[rank], NULL);
+	ck_assert_int_eq(hosts[0].code, -EHOSTDOWN);
+	ck_assert_str_eq(hosts[0].text, "step 1, rows: the transport got no message from host 1 "
+					"(thread1)");
+}
+END_TEST
+
 /* Notices are lost, too: then a host judges for itself, and still names the right one. */
 START_TEST(lost_notices)
 {
@@ -279,6 +389,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, faults_name_the_host, 0, sizeof(effects) / sizeof(*effects));
 	tcase_add_test(tcase, delay_is_no_failure);
 	tcase_add_loop_test(tcase, stop_in_the_middle, 0, 3 * (RANKS - 1));
+	tcase_add_loop_test(tcase, death_in_the_middle, 0, 3 * (RANKS - 1));
+	tcase_add_test(tcase, death_comes_to_light_late);
 	tcase_add_test(tcase, lost_notices);
 	tcase_add_loop_test(tcase, difference_is_named, 0, 5);
 	tcase_add_test(tcase, absent_at_the_hello);

@@ -55,8 +55,9 @@ struct embeng_message {
  * @name: name of this host, for sentences: usually the machine's
  * @post: begins @count sends and receives, which are one operation. @messages stay where they are
  *	until @drop. Return: 0 and *op, or a negative errno and nothing begun
- * @test: moves messages on and sets @moved, @error and @done of those that ended. It never waits.
- *	Return: 0, or a negative errno if no message can be moved any more
+ * @test: moves messages on and sets @moved, @error and @done of those that ended; it may do so for other
+ *	operations, too. It never waits. Return: 0, or a negative errno if no message can be moved any
+ *	more
  * @drop: ends an operation, whether or not all of its messages are done. Return: 0, or -EBUSY if
  *	the transport may still touch the memory of the messages, which the group then never frees
  * @wait: NULL, or waits until a message may have moved, @wake was called, or @ns have passed.

@@ -101,7 +101,8 @@ static int open_first(struct embeng_group *g, struct flight *f, const struct emb
 	int ret;
 
 	host_words(g, m->peer, who);
-	ret = wire_check(data, m->moved, m->peer, g->ranks, who);
+	ret = parcel_check(g, m);
+	ret = ret ? ret : wire_check(data, m->moved, m->peer, g->ranks, who);
 	if (ret)
 		return ret;
 	memcpy(&peer->header, data, sizeof(peer->header));
@@ -145,6 +146,12 @@ static int finish_peer(struct embeng_group *g, struct flight_peer *peer)
 	return 0;
 }
 
+static bool is_on_its_way(const struct embeng_message *m)
+{
+	return !m->done || m->error;
+}
+
+/* A message that could not be sent is found to have failed at the next look. */
 static void note_sending(struct embeng_group *g, struct flight *f)
 {
 	const uint32_t peers = g->ranks - 1;
@@ -152,9 +159,11 @@ static void note_sending(struct embeng_group *g, struct flight *f)
 	for (uint32_t rank = 0; rank < g->ranks; rank++)
 		f->peers[rank].sending = false;
 	for (uint32_t i = 0; i < peers; i++)
-		f->peers[f->first->messages[i].peer].sending |= !f->first->messages[i].done;
+		f->peers[f->first->messages[i].peer].sending |= is_on_its_way(
+			&f->first->messages[i]);
 	for (size_t i = 0; i < f->pieces->count; i++)
-		f->peers[f->pieces->messages[i].peer].sending |= !f->pieces->messages[i].done;
+		f->peers[f->pieces->messages[i].peer].sending |= is_on_its_way(
+			&f->pieces->messages[i]);
 }
 
 /* All is there. A status of any host is the exchange's, on all hosts alike. */

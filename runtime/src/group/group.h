@@ -116,7 +116,9 @@ struct embeng_group {
 /* parcel.c: NULL with a sentence if there is no memory; @bytes is room behind the messages. */
 struct parcel *parcel_new(size_t count, size_t bytes, void **room);
 int parcel_post(struct embeng_group *g, struct parcel *p);
-/* Moves it on. Return: 0, or a negative errno with a sentence. */
+/* Looks whether the transport failed with one message. Return: 0, or a negative errno with a sentence. */
+int parcel_check(const struct embeng_group *g, const struct embeng_message *m);
+/* Moves it on, and may so end messages of other parcels. Return: 0, or a negative errno with a sentence. */
 int parcel_test(struct embeng_group *g, struct parcel *p);
 bool parcel_done(const struct parcel *p);
 /* Ends one that is done, whose memory stays until parcel_drop(), which any thread may call then. */

@@ -39,22 +39,26 @@ int parcel_post(struct embeng_group *g, struct parcel *p)
 	return ret ? fail(ret, "the transport cannot begin a message") : 0;
 }
 
-int parcel_test(struct embeng_group *g, struct parcel *p)
+int parcel_check(const struct embeng_group *g, const struct embeng_message *m)
 {
 	char who[GROUP_HOST_WORDS];
+
+	if (!m->done || !m->error)
+		return 0;
+	return fail(m->error, "the transport %s %s",
+		    m->receive ? "got no message from" : "brought no message to",
+		    host_words(g, m->peer, who));
+}
+
+int parcel_test(struct embeng_group *g, struct parcel *p)
+{
 	int ret = p->op ? g->transport.test(g->transport.self, p->op) : 0;
 
 	if (ret)
 		return fail(ret, "the transport cannot move messages on");
-	for (size_t i = 0; i < p->count; i++) {
-		const struct embeng_message *m = &p->messages[i];
-
-		if (m->done && m->error)
-			return fail(m->error, "the transport %s %s",
-				    m->receive ? "got no message from" : "brought no message to",
-				    host_words(g, m->peer, who));
-	}
-	return 0;
+	for (size_t i = 0; !ret && i < p->count; i++)
+		ret = parcel_check(g, &p->messages[i]);
+	return ret;
 }
 
 bool parcel_done(const struct parcel *p)
