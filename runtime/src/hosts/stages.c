@@ -19,8 +19,19 @@ static const struct embeng_bytes *bytes_of_slot(const struct slot *slot, uint32_
 	return stage == CHANNEL_IDS ? slot->cargo->ids_for : slot->cargo->gradients_for;
 }
 
+/*
+ * Finds the slots of a step. e->lock must be held since the stage was seen to be able to move: when the group
+ * fails, a call that waits for the step gives its slot up. Ids and gradients of a slot stay where they are
+ * until the handle is freed.
+ */
+static void find_slots(struct hosts *h, uint64_t step, uint32_t stage)
+{
+	for (uint32_t i = 0; i < h->e->local_replicas; i++)
+		h->slots[stage][i] = steps_slot(h, i, step);
+}
+
 /* Puts the segments of several replicas one behind another; one alone goes as it is. */
-static int join_segments(struct hosts *h, uint64_t step, uint32_t stage)
+static int join_segments(struct hosts *h, uint32_t stage)
 {
 	struct hosts_memory *memory = &h->memory[stage];
 	struct embeng_bytes *send = h->send[stage];
@@ -30,10 +41,6 @@ static int join_segments(struct hosts *h, uint64_t step, uint32_t stage)
 	char *to;
 	int ret;
 
-	pthread_mutex_lock(&h->e->lock);
-	for (uint32_t i = 0; i < count; i++)
-		slots[i] = steps_slot(h, i, step);
-	pthread_mutex_unlock(&h->e->lock);
 	for (uint32_t host = 0; host < h->hosts; host++) {
 		send[host] = count == 1 ? bytes_of_slot(slots[0], stage)[host]
 					: (struct embeng_bytes){0};
@@ -123,8 +130,10 @@ static int move_ids(struct hosts *h, uint64_t step)
 	bool ended;
 
 	memcpy(text, h->refusal_text, sizeof(text));
+	if (!refuses)
+		find_slots(h, step, CHANNEL_IDS);
 	pthread_mutex_unlock(&h->e->lock);
-	ret = refuses ? 0 : join_segments(h, step, CHANNEL_IDS);
+	ret = refuses ? 0 : join_segments(h, CHANNEL_IDS);
 	if (ret) {
 		struct embeng_error error = {.size = sizeof(error)};
 
@@ -220,8 +229,9 @@ static int move_gradients(struct hosts *h, uint64_t step)
 	bool ended;
 	int ret;
 
+	find_slots(h, step, CHANNEL_GRADIENTS);
 	pthread_mutex_unlock(&h->e->lock);
-	ret = join_segments(h, step, CHANNEL_GRADIENTS);
+	ret = join_segments(h, CHANNEL_GRADIENTS);
 	if (ret)
 		blame_step(h, "gradients", step, ret);
 	ret = ret ? ret : exchange_stage(h, "gradients", step, CHANNEL_GRADIENTS, 0, NULL);
