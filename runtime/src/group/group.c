@@ -7,7 +7,6 @@
  * Its lock is not held while a program's thread waits.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "group.h"
+#include "host/thread.h"
 
 #define DEADLINE_NS (300ull * 1000000000u)
 #define PIECE_LEAST 4096u
@@ -115,17 +115,12 @@ static int make_group(const struct embeng_transport *t, const struct embeng_grou
 	return ret;
 }
 
-/* The thread takes no signals: they are the program's. */
 static int start_service(struct embeng_group *g)
 {
-	sigset_t all, before;
 	int ret = trial_listen(g);
 
 	if (!ret) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		ret = -pthread_create(&g->service, NULL, service_run, g);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		ret = thread_start(&g->service, "embeng-group", service_run, g);
 		if (ret)
 			fail(ret, "embeng_group_open: a thread cannot be started");
 	}

@@ -23,6 +23,7 @@
 
 #include "../../../uapi/embeng_regs.h"
 #include "blocks.h"
+#include "thread.h"
 
 #define NS_PER_S 1000000000ull
 
@@ -163,7 +164,6 @@ struct port_thread {
 	void (*fn)(void *arg);
 	void *arg;
 	int cpu;
-	char name[16];
 };
 
 /*
@@ -190,7 +190,6 @@ static void *thread_main(void *arg)
 {
 	struct port_thread *t = arg;
 
-	pthread_setname_np(pthread_self(), t->name);
 	prefer_cpu(t->cpu);
 	t->fn(t->arg);
 	return NULL;
@@ -205,8 +204,7 @@ struct port_thread *port_thread_start(void (*fn)(void *arg), void *arg, const ch
 	t->fn = fn;
 	t->arg = arg;
 	t->cpu = cpu;
-	snprintf(t->name, sizeof(t->name), "%s", name);
-	if (pthread_create(&t->thread, NULL, thread_main, t)) {
+	if (thread_start(&t->thread, name, thread_main, t)) {
 		free(t);
 		return NULL;
 	}

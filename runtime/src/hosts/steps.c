@@ -6,9 +6,9 @@
  * Memory and threads live from steps_start() to steps_stop() and steps_free(). e->lock is taken here, or
  * held where steps.h says so.
  */
-#include <signal.h>
 #include <stdlib.h>
 
+#include "host/thread.h"
 #include "joined.h"
 #include "steps.h"
 
@@ -51,23 +51,20 @@ static void *run_gradients(void *hosts)
 	return NULL;
 }
 
-/* Signals are the program's. */
 static int start_threads(struct hosts *h)
 {
 	static void *(*const runs[HOSTS_THREADS])(void *hosts) = {run_ids, run_answers,
 								  run_gradients};
-	sigset_t all, before;
+	static const char *const names[HOSTS_THREADS] = {"embeng-ids", "embeng-answers",
+							 "embeng-grads"};
 	int ret = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (uint32_t i = 0; !ret && i < HOSTS_THREADS; i++) {
-		ret = -pthread_create(&h->threads[i], NULL, runs[i], h);
+		ret = thread_start(&h->threads[i], names[i], runs[i], h);
 		pthread_mutex_lock(&h->e->lock);
 		h->running += !ret;
 		pthread_mutex_unlock(&h->e->lock);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret ? fail(ret, "a thread cannot be started for a handle over a group") : 0;
 }
 
