@@ -151,7 +151,7 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-/* Bytes and messages that all hosts send from the group's beginning to its end. */
+/* Bytes and messages of exchanges that all hosts send from the group's beginning to its end. */
 struct totals {
 	uint64_t sent, messages;
 };

@@ -2,6 +2,7 @@
 /* Faults in a group: every host that is left says the same, names the culprit, and is in time. */
 #include <unistd.h>
 
+#include "counted_transport.h"
 #include "group_help.h"
 #include "suite.h"
 
@@ -135,10 +136,10 @@ END_TEST
 
 /*
  * A transport that looks at all operations when it is asked about one. The peer's death comes to light when
- * it is asked about the pieces, after the first messages were looked at.
+ * it is asked about the pieces, after the first messages were looked at. @below is the transport's self.
  */
 struct late_news {
-	struct embeng_transport below;
+	struct counted below;
 	struct embeng_message *first; /* the latest send and receive of first messages */
 	void *pieces;
 };
@@ -146,7 +147,7 @@ struct late_news {
 static int post_and_note(void *self, struct embeng_message *messages, size_t count, void **op)
 {
 	struct late_news *news = self;
-	const int ret = news->below.post(news->below.self, messages, count, op);
+	const int ret = counted_post(&news->below, messages, count, op);
 
 	if (count == 2 && messages[1].receive)
 		news->first = messages;
@@ -158,41 +159,13 @@ static int post_and_note(void *self, struct embeng_message *messages, size_t cou
 static int test_and_kill(void *self, void *op)
 {
 	struct late_news *news = self;
-	const int ret = news->below.test(news->below.self, op);
+	const int ret = counted_test(&news->below, op);
 
 	if (op == news->pieces && !news->first[1].done) {
 		news->first[1].error = -EHOSTDOWN;
 		news->first[1].done = 1;
 	}
 	return ret;
-}
-
-static int drop_below(void *self, void *op)
-{
-	struct late_news *news = self;
-
-	return news->below.drop(news->below.self, op);
-}
-
-static void wait_below(void *self, uint64_t ns)
-{
-	struct late_news *news = self;
-
-	news->below.wait(news->below.self, ns);
-}
-
-static void wake_below(void *self)
-{
-	struct late_news *news = self;
-
-	news->below.wake(news->below.self);
-}
-
-static void close_below(void *self)
-{
-	struct late_news *news = self;
-
-	news->below.close(news->below.self);
 }
 
 START_TEST(death_comes_to_light_late)
@@ -205,11 +178,9 @@ START_TEST(death_comes_to_light_late)
 	pthread_t threads[2];
 
 	ck_assert_int_eq(threads_make(2, &fault, 1, transports), 0);
-	news.below = transports[0];
-	transports[0] = EMBENG_INIT(embeng_transport, .self = &news, .rank = 0, .ranks = 2,
-				    .name = "thread0", .post = post_and_note, .test = test_and_kill,
-				    .drop = drop_below, .wait = wait_below, .wake = wake_below,
-				    .close = close_below);
+	count_transport(&transports[0], &news.below);
+	transports[0].post = post_and_note;
+	transports[0].test = test_and_kill;
 	for (uint32_t rank = 0; rank < 2; rank++) {
 		hosts[rank] = (struct host){
 			.transport = transports[rank],
