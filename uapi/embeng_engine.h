@@ -111,6 +111,10 @@
  * &embeng_cmd.after is exact: the command sees all tables as they are directly after that
  * step's update. A command whose step has passed fails with EMBENG_STATUS_STEP_PASSED.
  *
+ * A command that changes rows at once (ROWS_WRITE without EMBENG_CMD_STAGED, ROWS_FILL, the COMMIT
+ * of a STAGE) runs after each LOOKUP of its context that was accepted before it and waits for no
+ * update. So the order in which a program gives them decides which rows a LOOKUP reads.
+ *
  * embeng_steps.h has these rules as functions.
  *
  * DOC: Adding tables

@@ -88,6 +88,7 @@ struct command {
 	u64 ids, rows;	       /* looked up, and updated */
 	u64 ready_ns;	       /* NOP: not before */
 	u64 accepted_ns;       /* when it was fetched */
+	u64 order;	       /* among the commands of its context, as they were committed */
 	u64 began_ns;	       /* when it was last taken up, to be accepted or to run */
 	u64 tag;	       /* its context's turn_tag() then */
 	u64 lent_ns;	       /* used for other contexts since then, between its pieces */
@@ -257,6 +258,7 @@ struct context {
 	struct exchange *exchange; /* the same of UNIQUE, POOL and SUM */
 	u32 report_epoch;
 	u32 in_flight; /* commands accepted and not completed */
+	u64 accepted;  /* commands in all */
 	u32 accesses;  /* sum of users over its regions */
 	bool dying;    /* nothing new is taken; freed when nothing is in flight */
 	bool running;  /* a thread is running a command of it */

@@ -58,6 +58,7 @@ static void accept_entry(struct queue *q, struct command *command, u64 *away_ns)
 		return;
 	}
 	command->committed = true;
+	command->order = ++q->context->accepted;
 	if (command->cmd.opcode == EMBENG_OP_DRAIN)
 		note_tails(q->context);
 	if (embeng_completions(command->cmd.opcode) > 1)

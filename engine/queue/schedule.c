@@ -57,6 +57,45 @@ static bool is_fetched(const struct context *c)
 	return true;
 }
 
+/* Whether a command changes rows that LOOKUPs read, at once and not step by step as UPDATEs do. */
+static bool writes_rows(const struct embeng_cmd *cmd)
+{
+	switch (cmd->opcode) {
+	case EMBENG_OP_ROWS_WRITE:
+		return !(cmd->flags & EMBENG_CMD_STAGED);
+	case EMBENG_OP_ROWS_FILL:
+		return true;
+	case EMBENG_OP_STAGE:
+		return cmd->arg >> EMBENG_STAGE_ACTION_SHIFT == EMBENG_STAGE_COMMIT;
+	default:
+		return false;
+	}
+}
+
+/*
+ * True if a LOOKUP was accepted before the command and could run now. It goes first: otherwise the threads'
+ * pace would decide which rows it reads. One that waits for an update is not waited for.
+ */
+static bool has_lookup_before(const struct command *write)
+{
+	const struct engine *e = write->context->engine;
+	struct wait ignored;
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		const struct queue *q = e->order[i];
+		struct command *lookup = q->oldest;
+
+		if (q->context != write->context || q->dying || !lookup || !lookup->committed ||
+		    lookup->cmd.opcode != EMBENG_OP_LOOKUP || !record_turn(q))
+			continue;
+		if (lookup->order < write->order &&
+		    command_ready(lookup, &ignored) == VERDICT_READY)
+			return true;
+	}
+	return false;
+}
+
 static void memory_error(struct queue *q, u32 counter, u32 kind)
 {
 	reg_count(q->engine, counter, 1);
@@ -95,6 +134,10 @@ static bool look_at_oldest(struct queue *q, int *moved)
 		return false;
 	}
 	verdict = command_ready(command, &wait);
+	if (verdict == VERDICT_READY && writes_rows(&command->cmd) && has_lookup_before(command)) {
+		q->context->moving = true;
+		return false;
+	}
 	if (verdict == VERDICT_WAIT) {
 		if (command->cmd.opcode == EMBENG_OP_NOP)
 			note_delayed(q, command);

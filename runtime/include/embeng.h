@@ -949,8 +949,9 @@ EMBENG_API int embeng_table_frozen(struct embeng *e, int table);
  *	the later value stays
  * @data: [count][dim]; of a slot [count][embeng_model_slot_width()], here and below
  *
- * Sees every complete update that was handed in. All rows are checked before any
- * is written. Return: 0, -EINVAL, -ENOENT (table, slot), -ERANGE (row), -ETIME when
+ * Sees every complete update that was handed in. A batch that was enqueued before a write, and whose lookup
+ * waits for no gradients, reads the rows that were there before; so it is with all calls that
+ * write rows. All rows are checked before any is written. Return: 0, -EINVAL, -ENOENT (table, slot), -ERANGE (row), -ETIME when
  * some replicas alone have looked up a pipelined step, naming what is missing.
  */
 EMBENG_API int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_t *ids,
