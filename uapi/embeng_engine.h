@@ -112,8 +112,9 @@
  * step's update. A command whose step has passed fails with EMBENG_STATUS_STEP_PASSED.
  *
  * A command that changes rows at once (ROWS_WRITE without EMBENG_CMD_STAGED, ROWS_FILL, the COMMIT
- * of a STAGE) runs after each LOOKUP of its context that was accepted before it and waits for no
- * update. So the order in which a program gives them decides which rows a LOOKUP reads.
+ * of a STAGE), and STATS without EMBENG_STATS_NOW, runs after each LOOKUP of its context that was
+ * accepted before it and waits for no update. So the order in which a program gives them decides
+ * which rows a LOOKUP reads, and what is counted.
  *
  * embeng_steps.h has these rules as functions.
  *

@@ -57,8 +57,11 @@ static bool is_fetched(const struct context *c)
 	return true;
 }
 
-/* Whether a command changes rows that LOOKUPs read, at once and not step by step as UPDATEs do. */
-static bool writes_rows(const struct embeng_cmd *cmd)
+/*
+ * Whether a command changes rows that LOOKUPs read, at once and not step by step as UPDATEs do, or tells what
+ * LOOKUPs have counted.
+ */
+static bool follows_lookups(const struct embeng_cmd *cmd)
 {
 	switch (cmd->opcode) {
 	case EMBENG_OP_ROWS_WRITE:
@@ -67,6 +70,8 @@ static bool writes_rows(const struct embeng_cmd *cmd)
 		return true;
 	case EMBENG_OP_STAGE:
 		return cmd->arg >> EMBENG_STAGE_ACTION_SHIFT == EMBENG_STAGE_COMMIT;
+	case EMBENG_OP_STATS:
+		return !(cmd->arg & EMBENG_STATS_NOW);
 	default:
 		return false;
 	}
@@ -76,9 +81,9 @@ static bool writes_rows(const struct embeng_cmd *cmd)
  * True if a LOOKUP was accepted before the command and could run now. It goes first: otherwise the threads'
  * pace would decide which rows it reads. One that waits for an update is not waited for.
  */
-static bool has_lookup_before(const struct command *write)
+static bool has_lookup_before(const struct command *command)
 {
-	const struct engine *e = write->context->engine;
+	const struct engine *e = command->context->engine;
 	struct wait ignored;
 	u32 i;
 
@@ -86,10 +91,10 @@ static bool has_lookup_before(const struct command *write)
 		const struct queue *q = e->order[i];
 		struct command *lookup = q->oldest;
 
-		if (q->context != write->context || q->dying || !lookup || !lookup->committed ||
+		if (q->context != command->context || q->dying || !lookup || !lookup->committed ||
 		    lookup->cmd.opcode != EMBENG_OP_LOOKUP || !record_turn(q))
 			continue;
-		if (lookup->order < write->order &&
+		if (lookup->order < command->order &&
 		    command_ready(lookup, &ignored) == VERDICT_READY)
 			return true;
 	}
@@ -134,7 +139,8 @@ static bool look_at_oldest(struct queue *q, int *moved)
 		return false;
 	}
 	verdict = command_ready(command, &wait);
-	if (verdict == VERDICT_READY && writes_rows(&command->cmd) && has_lookup_before(command)) {
+	if (verdict == VERDICT_READY && follows_lookups(&command->cmd) &&
+	    has_lookup_before(command)) {
 		q->context->moving = true;
 		return false;
 	}

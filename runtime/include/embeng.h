@@ -1018,6 +1018,8 @@ struct embeng_table_stats {
  * embeng_stats() - read a table's counts, and clear them when @clear
  * @stats: out, its size set by the caller
  *
+ * Batches that were enqueued before, and whose lookup waits for no gradients, are looked up and counted.
+ *
  * Return: 0, -EINVAL, -ENOENT, -ETIME as row access.
  */
 EMBENG_API int embeng_stats(struct embeng *e, int table, int clear,

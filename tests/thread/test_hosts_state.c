@@ -247,20 +247,6 @@ static void look_at_counts(struct run_host *h, int look, bool keep)
 	}
 }
 
-/* A handle over hosts waits for lookups by itself; a device's statistics have those that are done. */
-static void await_lookups(struct embeng *e)
-{
-	pthread_mutex_lock(&e->lock);
-	for (uint32_t r = 0; !e->hosts && r < e->replica_count; r++)
-		for (uint32_t k = 0; k < e->slot_count; k++) {
-			struct slot *slot = &e->replicas[r].training[k];
-
-			if (slot->state == SLOT_ACCEPTED)
-				ck_assert_int_eq(session_await(e, slot, deadline_never()), 0);
-		}
-	pthread_mutex_unlock(&e->lock);
-}
-
 /* Counts are looked at and cleared while a step has its lookup alone, and then another one is discarded. */
 static void count_everything(struct run_host *h, bool keep)
 {
@@ -274,7 +260,6 @@ static void count_everything(struct run_host *h, bool keep)
 		b[i] = embeng_batch_new(h->e, EMBENG_TRAIN, info.first_replica + i);
 		run_note(h, run_enqueue(h->run, h->e, b[i], 3, info.first_replica + i));
 	}
-	await_lookups(h->e);
 	look_at_counts(h, 0, keep);
 	for (uint32_t i = 0; i < info.replica_count; i++)
 		run_note(h, run_apply(h->run, h->e, 3, info.first_replica + i));

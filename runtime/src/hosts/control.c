@@ -125,13 +125,14 @@ struct progress {
 	uint64_t looked, updated;
 };
 
+/* A lookup that waits for no gradients comes before the call, as on one device. */
 static bool has_come(struct embeng *e, void *arg)
 {
 	const struct progress *p = arg;
 	const struct hosts *h = e->hosts;
 
-	if (h->joined && h->answered < p->looked && stage_can_move(h, CHANNEL_ANSWERS))
-		return false; /* the owner handle is still to be given the lookup */
+	if (h->answered < p->looked && stage_can_move(h, CHANNEL_ANSWERS))
+		return false;
 	return h->looked >= p->looked && h->updated >= p->updated;
 }
 

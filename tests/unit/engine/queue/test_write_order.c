@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A command that changes rows at once runs after the LOOKUPs that were accepted before it and can run, and
- * before all others. The queue of writes has the higher priority here, so that nothing else puts a
+ * A command that changes rows at once, or tells counts, runs after the LOOKUPs that were accepted before it and
+ * can run, and before all others. The queue of writes has the higher priority here, so that nothing else puts a
  * LOOKUP first.
  */
 #include "fake_model.h"
@@ -61,6 +61,9 @@ static const struct {
 	{EMBENG_OP_ROWS_WRITE, EMBENG_CMD_STAGED, 0, false},
 	{EMBENG_OP_STAGE, 0, (u64)EMBENG_STAGE_BEGIN << EMBENG_STAGE_ACTION_SHIFT, false},
 	{EMBENG_OP_STAGE, 0, (u64)EMBENG_STAGE_DROP << EMBENG_STAGE_ACTION_SHIFT, false},
+	{EMBENG_OP_STATS, 0, 0, true},
+	{EMBENG_OP_STATS, 0, EMBENG_STATS_CLEAR, true},
+	{EMBENG_OP_STATS, 0, EMBENG_STATS_NOW, false},
 	{EMBENG_OP_ROWS_READ, 0, 0, false},
 	{EMBENG_OP_STATE_WRITE, 0, 0, false},
 };
