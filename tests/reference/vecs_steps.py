@@ -92,6 +92,27 @@ def ahead():
     return v
 
 
+def writes():
+    v = model("fill_follows_lookups", "A write of rows comes after each lookup that was enqueued "
+              "before it and waits for no gradients, and before all others.", sgd(0.5))
+    v.enqueue({"f": dense([1, 2])})
+    v.enqueue({"f": dense([2, 5])})
+    v.fill({"kind": "constant", "a": 4.0})
+    v.dequeue()
+    v.apply(v.grads(1))
+    v.dequeue()
+    v.enqueue({"f": dense([1, 5])})
+    v.apply(v.grads(2))
+    v.fill({"kind": "constant", "a": -2.0}, first=1, count=1)
+    v.dequeue()
+    v.enqueue({"f": dense([1, 5])}, training=False)
+    v.fill({"kind": "constant", "a": 8.0})
+    v.dequeue()
+    v.apply(v.grads(3))
+    v.table()
+    return v
+
+
 def inference_between():
     v = model("inference_between_steps", "Inference sees every applied update, moves no state and "
               "may come between a dequeue and its gradients.", adagrad(0.25))
@@ -258,7 +279,7 @@ def wrong_gradients():
 
 def vectors():
     yield from (make() for make in (
-        apply_early, apply_twice, apply_inference, dequeue_nothing, dequeue_early, ahead,
+        apply_early, apply_twice, apply_inference, dequeue_nothing, dequeue_early, ahead, writes,
         inference_between, oldest_first, drain_only, stale_by_one, held_update, held_queue))
     yield drain_by("expect_table", lambda v: v.table())
     yield drain_by("inference", lambda v: v.lookup({"f": dense([1, 2, 4])}, training=False))
