@@ -125,15 +125,23 @@ struct progress {
 	uint64_t looked, updated;
 };
 
-/* A lookup that waits for no gradients comes before the call, as on one device. */
 static bool has_come(struct embeng *e, void *arg)
+{
+	const struct progress *p = arg;
+	const struct hosts *h = e->hosts;
+
+	return h->looked >= p->looked && h->updated >= p->updated;
+}
+
+/* Steps have come, and a lookup that waits for no gradients was made: it precedes the call, as on one device. */
+static bool has_been_looked_up(struct embeng *e, void *arg)
 {
 	const struct progress *p = arg;
 	const struct hosts *h = e->hosts;
 
 	if (h->answered < p->looked && stage_can_move(h, CHANNEL_ANSWERS))
 		return false;
-	return h->looked >= p->looked && h->updated >= p->updated;
+	return has_come(e, arg);
 }
 
 /* Steps whose batches and whose gradients this host's program has handed in. */
@@ -185,8 +193,8 @@ static int agree_on_step(struct hosts *h, struct progress *p)
 	return ret;
 }
 
-/* All steps that this host has handed in have passed. */
-static int await_progress(struct hosts *h, struct deadline deadline)
+/* All steps that this host has handed in have passed. @looks: the call changes nothing */
+static int await_progress(struct hosts *h, struct deadline deadline, bool looks)
 {
 	struct progress p = own_progress(h);
 	int ret = 0;
@@ -194,7 +202,7 @@ static int await_progress(struct hosts *h, struct deadline deadline)
 	if (h->e->replica_count < h->hosts)
 		ret = agree_on_step(h, &p);
 	pthread_mutex_lock(&h->e->lock);
-	ret = ret ? ret : hosts_wait(h, has_come, &p, deadline);
+	ret = ret ? ret : hosts_wait(h, looks ? has_come : has_been_looked_up, &p, deadline);
 	h->call_step = p.updated;
 	if (hosts_is_late(h, ret))
 		ret = fail(ret,
@@ -215,7 +223,7 @@ static int enter_hosts(struct embeng *e, struct deadline deadline, bool looks)
 	if (!ret && h->looking && !looks)
 		ret = h->settle(h, deadline);
 	if (!ret && !h->looking)
-		ret = await_progress(h, deadline);
+		ret = await_progress(h, deadline, looks);
 	if (ret)
 		pthread_mutex_unlock(&h->turn);
 	return ret;
