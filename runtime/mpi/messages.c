@@ -4,9 +4,11 @@
  * and MPI_Testall() would complete no message before all are complete, so that every host would
  * look missing. It is a file because it is all that happens after a group has opened.
  *
- * The group's thread alone calls. An operation's requests are freed with it; where MPI may still
- * touch the memory of a message, they stay for ever.
+ * Each group's thread calls, and the thread that ends the process: one lock is held around each use of MPI. An
+ * operation's requests are freed with it; where MPI may still touch the memory of a message, they stay
+ * for ever.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,10 @@
 
 #define DROP_LOOKS 200 /* until a cancelled receive counts as left behind */
 
-bool mpi_messages_left;
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+static bool ended;		 /* the process exits: MPI is not used any more */
+static bool messages_left;	 /* a group failed, or left messages behind */
+static uint32_t open_transports; /* of groups that are open: their threads use MPI */
 
 struct mpi_peer_link {
 	struct mpi_link *link;
@@ -31,6 +36,13 @@ struct mpi_op {
 	MPI_Request requests[];
 };
 
+static void free_op(struct mpi_op *op)
+{
+	free(op->done);
+	free(op->statuses);
+	free(op);
+}
+
 static int begin_message(const struct mpi_peer_link *l, struct embeng_message *m, MPI_Request *r)
 {
 	const int tag = l->first_tag + (int)m->tag, bytes = (int)m->bytes;
@@ -43,29 +55,38 @@ static int begin_message(const struct mpi_peer_link *l, struct embeng_message *m
 	return ret == MPI_SUCCESS ? 0 : -EIO;
 }
 
-/* A message that cannot be begun has ended with its error. */
-static int post_requests(void *self, struct embeng_message *messages, size_t count, void **out)
+static struct mpi_op *make_op(struct embeng_message *messages, size_t count)
 {
 	struct mpi_op *op = calloc(1, sizeof(*op) + count * sizeof(*op->requests));
 
 	if (!op)
-		return -ENOMEM;
+		return NULL;
 	op->done = calloc(count, sizeof(*op->done));
 	op->statuses = calloc(count, sizeof(*op->statuses));
-	if (!op->done || !op->statuses) {
-		free(op->done);
-		free(op->statuses);
-		free(op);
-		return -ENOMEM;
-	}
 	op->messages = messages;
 	op->count = (int)count;
+	if (op->done && op->statuses)
+		return op;
+	free_op(op);
+	return NULL;
+}
+
+/* A message that cannot be begun has ended with its error. */
+static int post_requests(void *self, struct embeng_message *messages, size_t count, void **out)
+{
+	struct mpi_op *op = make_op(messages, count);
+
+	if (!op)
+		return -ENOMEM;
+	pthread_mutex_lock(&calls);
 	for (size_t i = 0; i < count; i++) {
 		op->requests[i] = MPI_REQUEST_NULL;
-		messages[i].error = begin_message(self, &messages[i], &op->requests[i]);
+		messages[i].error = ended ? -ESHUTDOWN
+					  : begin_message(self, &messages[i], &op->requests[i]);
 		messages[i].done = messages[i].error != 0;
 		op->left += !messages[i].done;
 	}
+	pthread_mutex_unlock(&calls);
 	*out = op;
 	return 0;
 }
@@ -87,18 +108,19 @@ static void end_message(struct embeng_message *m, MPI_Status *status, int code)
 	m->done = 1;
 }
 
-static int test_requests(void *self, void *tested)
+/* The lock is held. */
+static int test_op(struct mpi_op *op)
 {
-	struct mpi_op *op = tested;
-	int ended, ret;
+	int count, ret;
 
-	(void)self;
 	if (!op->left)
 		return 0;
-	ret = MPI_Testsome(op->count, op->requests, &ended, op->done, op->statuses);
+	if (ended)
+		return -ESHUTDOWN;
+	ret = MPI_Testsome(op->count, op->requests, &count, op->done, op->statuses);
 	if (ret != MPI_SUCCESS && ret != MPI_ERR_IN_STATUS)
 		return -EIO;
-	for (int i = 0; ended != MPI_UNDEFINED && i < ended; i++) {
+	for (int i = 0; count != MPI_UNDEFINED && i < count; i++) {
 		end_message(&op->messages[op->done[i]], &op->statuses[i],
 			    ret == MPI_ERR_IN_STATUS ? op->statuses[i].MPI_ERROR : MPI_SUCCESS);
 		op->left--;
@@ -106,34 +128,76 @@ static int test_requests(void *self, void *tested)
 	return 0;
 }
 
-/* Receives can be cancelled; sends cannot, and are given a moment. */
-static int drop_requests(void *self, void *dropped)
+static int test_requests(void *self, void *op)
 {
-	struct mpi_op *op = dropped;
+	int ret;
 
-	for (int i = 0; op->left && i < op->count; i++) {
+	(void)self;
+	pthread_mutex_lock(&calls);
+	ret = test_op(op);
+	pthread_mutex_unlock(&calls);
+	return ret;
+}
+
+/* Receives can be cancelled; sends cannot, and are given a moment. The lock is held. */
+static void cancel_op(struct mpi_op *op)
+{
+	for (int i = 0; !ended && op->left && i < op->count; i++) {
 		if (op->messages[i].receive && op->requests[i] != MPI_REQUEST_NULL)
 			MPI_Cancel(&op->requests[i]);
 	}
 	for (int look = 0; op->left && look < DROP_LOOKS; look++) {
-		if (test_requests(self, op))
+		if (test_op(op))
 			break;
 		sched_yield();
 	}
-	if (op->left) {
-		mpi_messages_left = true;
+	messages_left |= op->left != 0;
+}
+
+static int drop_requests(void *self, void *dropped)
+{
+	struct mpi_op *op = dropped;
+
+	(void)self;
+	pthread_mutex_lock(&calls);
+	cancel_op(op);
+	pthread_mutex_unlock(&calls);
+	if (op->left)
 		return -EBUSY;
-	}
-	free(op->done);
-	free(op->statuses);
-	free(op);
+	free_op(op);
 	return 0;
+}
+
+void messages_note_left(void)
+{
+	pthread_mutex_lock(&calls);
+	messages_left = true;
+	pthread_mutex_unlock(&calls);
 }
 
 static void note_failure(void *self)
 {
 	(void)self;
-	mpi_messages_left = true;
+	messages_note_left();
+}
+
+static void close_link(void *self)
+{
+	pthread_mutex_lock(&calls);
+	open_transports--;
+	pthread_mutex_unlock(&calls);
+	free(self);
+}
+
+bool messages_end(void)
+{
+	bool all_over;
+
+	pthread_mutex_lock(&calls);
+	ended = true;
+	all_over = !open_transports && !messages_left;
+	pthread_mutex_unlock(&calls);
+	return all_over;
 }
 
 int make_transport(struct mpi_link *link, struct embeng_transport *out, struct embeng_error *error)
@@ -156,8 +220,11 @@ int make_transport(struct mpi_link *link, struct embeng_transport *out, struct e
 		.test = test_requests,
 		.drop = drop_requests,
 		.abort = note_failure,
-		.close = free,
+		.close = close_link,
 	};
 	gethostname(out->name, sizeof(out->name) - 1);
+	pthread_mutex_lock(&calls);
+	open_transports++;
+	pthread_mutex_unlock(&calls);
 	return 0;
 }

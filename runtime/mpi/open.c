@@ -28,13 +28,17 @@ static uint64_t read_clock(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* At exit. After a failure a rank may be gone, and MPI_Finalize() would wait for it. */
+/*
+ * At exit, also of a program that has not closed its groups: their threads still run. After a failure a rank
+ * may be gone, and MPI_Finalize() would wait for it.
+ */
 static void finalize_mpi(void)
 {
+	const bool all_over = messages_end();
 	int finalized;
 
 	MPI_Finalized(&finalized);
-	if (!finalized && !mpi_messages_left)
+	if (!finalized && all_over)
 		MPI_Finalize();
 }
 
@@ -78,7 +82,7 @@ static int duplicate_comm(MPI_Comm comm, uint64_t deadline_ns, MPI_Comm *out,
 			return mpi_fail(error, -EIO, "%s cannot duplicate the communicator",
 					mpi_words);
 		if (!done && read_clock() - began > allowed) {
-			mpi_messages_left = true;
+			messages_note_left();
 			return mpi_fail(error, -ETIME,
 					"not all ranks of the communicator opened a group within "
 					"%.1f s",
