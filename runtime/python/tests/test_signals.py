@@ -14,7 +14,8 @@ import pytest
 from support import start_python
 
 START = """
-import io, sys, time
+import io, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored behind a shell
 import numpy as np
 import embeng
 from embeng import Engine, Feature, Table
