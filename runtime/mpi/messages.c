@@ -21,7 +21,7 @@
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 static bool ended;		 /* the process exits: MPI is not used any more */
 static bool messages_left;	 /* a group failed, or left messages behind */
-static uint32_t open_transports; /* of groups that are open: their threads use MPI */
+static uint32_t open_transports; /* a group uses each, in a thread of its own */
 
 struct mpi_peer_link {
 	struct mpi_link *link;
