@@ -8,7 +8,7 @@
 #include "rig.h"
 #include "suite.h"
 
-enum { LOOKUP = 1, WRITE, LATER };
+enum { LOOKUP = 1, WRITE, LATER, OTHER };
 
 static struct rig *rig;
 static struct rig_queue *lookups, *transfer;
@@ -136,6 +136,7 @@ END_TEST
 
 START_TEST(others_are_not_waited_for)
 {
+	const struct embeng_cmd read = {.opcode = EMBENG_OP_ROWS_READ, .cookie = OTHER};
 	const struct embeng_cmd write = make_write(0);
 
 	/* One that comes after the write. */
@@ -144,11 +145,13 @@ START_TEST(others_are_not_waited_for)
 	accept(lookups, &lookup);
 	expect_order(WRITE, LOOKUP);
 	rig_free(rig);
-	/* One of another context; the order is by the high priority alone. */
+	/* One of another context; the order is by the high priority alone. A context counts for itself. */
 	start(1, EMBENG_QUEUE_INPUT, 2);
 	accept(lookups, &lookup);
+	accept(transfer, &read);
 	accept(transfer, &write);
-	expect_order(WRITE, LOOKUP);
+	expect_order(OTHER, WRITE);
+	ck_assert_uint_eq(fake.log[2], LOOKUP);
 	rig_free(rig);
 }
 END_TEST
