@@ -19,9 +19,8 @@
 #define DROP_LOOKS 200 /* until a cancelled receive counts as left behind */
 
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
-static bool ended;		 /* the process exits: MPI is not used any more */
-static bool messages_left;	 /* a group failed, or left messages behind */
-static uint32_t open_transports; /* a group uses each, in a thread of its own */
+static bool ended;	   /* the process exits: MPI is not used any more */
+static bool messages_left; /* a group failed, or left messages behind */
 
 struct mpi_peer_link {
 	struct mpi_link *link;
@@ -181,23 +180,15 @@ static void note_failure(void *self)
 	messages_note_left();
 }
 
-static void close_link(void *self)
-{
-	pthread_mutex_lock(&calls);
-	open_transports--;
-	pthread_mutex_unlock(&calls);
-	free(self);
-}
-
 bool messages_end(void)
 {
-	bool all_over;
+	bool left;
 
 	pthread_mutex_lock(&calls);
 	ended = true;
-	all_over = !open_transports && !messages_left;
+	left = messages_left;
 	pthread_mutex_unlock(&calls);
-	return all_over;
+	return !left;
 }
 
 int make_transport(struct mpi_link *link, struct embeng_transport *out, struct embeng_error *error)
@@ -220,11 +211,8 @@ int make_transport(struct mpi_link *link, struct embeng_transport *out, struct e
 		.test = test_requests,
 		.drop = drop_requests,
 		.abort = note_failure,
-		.close = close_link,
+		.close = free,
 	};
 	gethostname(out->name, sizeof(out->name) - 1);
-	pthread_mutex_lock(&calls);
-	open_transports++;
-	pthread_mutex_unlock(&calls);
 	return 0;
 }

@@ -34,11 +34,11 @@ static uint64_t read_clock(void)
  */
 static void finalize_mpi(void)
 {
-	const bool all_over = messages_end();
+	const bool may = messages_end();
 	int finalized;
 
 	MPI_Finalized(&finalized);
-	if (!finalized && all_over)
+	if (!finalized && may)
 		MPI_Finalize();
 }
 

@@ -36,8 +36,8 @@ int check_threads(int least, struct embeng_error *error);
 /* messages.c: a transport over @link, which stays the caller's. */
 int make_transport(struct mpi_link *link, struct embeng_transport *out, struct embeng_error *error);
 /*
- * messages.c: ends all use of MPI by groups' threads, for a process that exits. Return: false if a group is open or
- * failed, or left messages behind, so that MPI_Finalize() could wait for ever.
+ * messages.c: ends all use of MPI by groups' threads, for a process that exits. Return: false if a group failed, or
+ * left messages behind, so that MPI_Finalize() could wait for ever.
  */
 bool messages_end(void);
 /* Notes that a group failed, or that messages were left behind. */

@@ -91,8 +91,8 @@ struct embeng_transport {
  * @error: NULL, or where the sentence goes
  *
  * A plug-in is libembeng-NAME.so.0, and uses that MPI's MPI_COMM_WORLD. If nobody has initialised
- * MPI, the plug-in does, and finalizes it when the process exits, if all groups are closed and none
- * has failed; launchers may call an exit without that a failure. A program that has initialised MPI
+ * MPI, the plug-in does, and finalizes it when the process exits, unless a group has failed: a rank
+ * may be gone then, and would be waited for. A program that has initialised MPI
  * must have asked for MPI_THREAD_MULTIPLE, since a group's thread calls MPI beside it; it finalizes
  * MPI after its groups are closed. Without a launcher there is one rank.
  *

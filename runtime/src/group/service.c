@@ -124,8 +124,6 @@ void *service_run(void *group)
 	for (uint32_t i = 0; i < EMBENG_GROUP_CHANNELS; i++)
 		flight_clear(g, &g->flights[i]);
 	trial_clear(g);
-	if (g->dead && g->transport.abort)
-		g->transport.abort(g->transport.self);
 	pthread_mutex_unlock(&g->lock);
 	return NULL;
 }

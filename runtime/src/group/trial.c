@@ -43,6 +43,8 @@ void group_die(struct embeng_group *g, int code, const char *text)
 		f->code = code;
 		snprintf(f->text, sizeof(f->text), "%s", text);
 	}
+	if (g->transport.abort)
+		g->transport.abort(g->transport.self);
 	pthread_cond_broadcast(&g->changed);
 }
 
