@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plugin.h"
 
@@ -19,6 +20,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
 static struct mpi_link world; /* MPI_COMM_WORLD, if the plug-in initialised MPI */
 static bool initialised_here;
+static pid_t initialiser; /* the process that did */
 
 static uint64_t read_clock(void)
 {
@@ -34,11 +36,15 @@ static uint64_t read_clock(void)
  */
 static void finalize_mpi(void)
 {
-	const bool may = messages_end();
+	bool all_alive;
 	int finalized;
 
+	/* MPI is the parent's in a child, and so is the lock, which a thread may have held. */
+	if (getpid() != initialiser)
+		return;
+	all_alive = messages_end();
 	MPI_Finalized(&finalized);
-	if (!finalized && may)
+	if (!finalized && all_alive)
 		MPI_Finalize();
 }
 
@@ -162,6 +168,7 @@ static int initialise_mpi(struct embeng_error *error)
 	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
 		return mpi_fail(error, -EIO, "%s cannot be initialised", mpi_words);
 	initialised_here = true;
+	initialiser = getpid();
 	atexit(finalize_mpi);
 	describe_link(&world, MPI_COMM_WORLD);
 	return 0;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,6 +120,23 @@ static int run_steps(struct embeng_group *g, const struct plan *plan, struct emb
 	return ret;
 }
 
+/* MPI is the parent's, and the exit of a child must leave it alone. Returns how many of some children failed. */
+static int count_bad_children(void)
+{
+	int bad = 0, status;
+
+	for (int i = 0; i < 20 && !bad; i++) {
+		const pid_t child = fork();
+
+		if (!child) {
+			alarm(5); /* it would wait for ever for MPI */
+			exit(0);
+		}
+		bad += child < 0 || waitpid(child, &status, 0) != child || status;
+	}
+	return bad;
+}
+
 static void say_line(uint32_t rank, uint32_t ranks, int ret, double took, const char *text)
 {
 	char line[700];
@@ -162,6 +180,10 @@ int main(int argc, char **argv)
 	}
 	if (!ret) {
 		ret = run_steps(g, &plan, &error, &took);
+		if (!ret && count_bad_children()) {
+			ret = -ECHILD;
+			snprintf(error.text, sizeof(error.text), "a child did not exit well");
+		}
 		embeng_group_close(g);
 	}
 	say_line(rank, ranks, ret, took, error.text);
