@@ -146,24 +146,20 @@ static int finish_peer(struct embeng_group *g, struct flight_peer *peer)
 	return 0;
 }
 
-static bool is_on_its_way(const struct embeng_message *m)
+/* A message that could not be sent is found to have failed at the next look. */
+static void note_sent(struct flight *f, const struct embeng_message *m)
 {
-	return !m->done || m->error;
+	f->peers[m->peer].sending |= !m->done || m->error;
 }
 
-/* A message that could not be sent is found to have failed at the next look. */
 static void note_sending(struct embeng_group *g, struct flight *f)
 {
-	const uint32_t peers = g->ranks - 1;
-
 	for (uint32_t rank = 0; rank < g->ranks; rank++)
 		f->peers[rank].sending = false;
-	for (uint32_t i = 0; i < peers; i++)
-		f->peers[f->first->messages[i].peer].sending |= is_on_its_way(
-			&f->first->messages[i]);
+	for (uint32_t i = 0; i < g->ranks - 1; i++)
+		note_sent(f, &f->first->messages[i]);
 	for (size_t i = 0; i < f->pieces->count; i++)
-		f->peers[f->pieces->messages[i].peer].sending |= is_on_its_way(
-			&f->pieces->messages[i]);
+		note_sent(f, &f->pieces->messages[i]);
 }
 
 /* All is there. A status of any host is the exchange's, on all hosts alike. */
