@@ -37,6 +37,7 @@ MOST = 90  # seconds of a launcher
 PHASES = ["ids", "activations", "gradients", "save", "save:2", "save:3", "restore", "restore:2"]
 FAULTS = ["kill", "exit", "stop", "skip", "slow"]
 SAMPLE = 11  # combinations of which a sample has one
+APART = str(pathlib.Path(__file__).resolve().parent / "apart.sh")
 PARTS = ["threads", "openmpi", "mpich", "netns"]
 
 
@@ -84,8 +85,18 @@ class Launcher:
         return words
 
     def run(self, ranks, program, *arguments, survive=False, most=MOST):
-        """The exit code and the output. All that hangs is killed; then the code is None."""
-        command = [*self.words(ranks, survive), str(self.programs / program), *map(str, arguments)]
+        """The exit code, and the output of each rank and of the launcher, none within another's. All that hangs is
+        killed; then the code is None."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [*self.words(ranks, survive), APART, folder + "/rank", str(self.programs / program),
+                       *map(str, arguments)]
+            code, output = self.end_in_time(command, most)
+            ranks_said = [path.read_text(encoding="utf-8", errors="replace")
+                          for path in sorted(pathlib.Path(folder).iterdir())]
+            return code, "".join([*ranks_said, output])
+
+    def end_in_time(self, command, most):
+        """The exit code of a launcher, or None if it was killed, and what it said itself."""
         with subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
                               start_new_session=True) as process:

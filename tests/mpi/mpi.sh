@@ -13,20 +13,27 @@ example=$4
 train=$5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+apart=$(dirname "$0")/apart.sh
 out=$scratch/out
 number=0
 failed=0
 
-# launch MPI RANKS COMMAND...: what it printed is in $out. A launcher that hangs is killed.
+# launch MPI RANKS COMMAND...: what the ranks printed is in $out, that of one after that of another. A launcher that
+# hangs is killed.
 launch() {
 	launcher=$1
 	ranks=$2
 	shift 2
+	set -- "$apart" "$scratch/rank" "$@"
 	case $launcher in
 	openmpi) set -- mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 $more -n "$ranks" "$@" ;;
 	mpich) set -- mpirun.mpich $more -n "$ranks" "$@" ;;
 	esac
-	timeout -k 5 60 "$@" >"$out" 2>"$scratch/err" </dev/null
+	timeout -k 5 60 "$@" >"$scratch/launcher" 2>&1 </dev/null
+	status=$?
+	cat "$scratch"/rank.* >"$out" 2>/dev/null
+	rm -f "$scratch"/rank.*
+	return $status
 }
 
 # says NAME COUNT PATTERN: so many lines of the output match
@@ -39,7 +46,7 @@ says() {
 		failed=1
 		echo "not ok $number - $mpi: $1"
 		echo "# $found lines of these match, and not $2: $3"
-		sed 's/^/# /' "$out" "$scratch/err"
+		sed 's/^/# /' "$out" "$scratch/launcher"
 	fi
 }
 
@@ -50,7 +57,7 @@ for ranks in 1 2 4; do
 done
 launch "$mpi" 2 "$hosts" mpi 3
 says "the launcher tells which MPI it is" 2 "of 2: all bytes are right"
-"$hosts" "$mpi" 3 >"$out" 2>"$scratch/err"
+"$hosts" "$mpi" 3 >"$out" 2>&1
 says "one rank without a launcher" 1 "rank 0 of 1: all bytes are right"
 
 other=openmpi
@@ -64,7 +71,7 @@ fi
 # As srun sets it, where --mpi= is not that of this MPI.
 srun=pmix
 [ "$mpi" = mpich ] && srun=pmi2
-SLURM_STEP_NUM_TASKS=2 "$hosts" "$mpi" 3 >"$out" 2>"$scratch/err"
+SLURM_STEP_NUM_TASKS=2 "$hosts" "$mpi" 3 >"$out" 2>&1
 says "srun without the --mpi= of this MPI is refused, with the one to give" 1 \
 	"-71 after .*: this process was started as one of 2 by srun .* start it by srun --mpi=$srun or by the mpirun of"
 
@@ -122,7 +129,6 @@ says "2 ranks go on from it" 1 "^rows .* after 14 steps on 2 hosts$"
 says "and one process from theirs, with the bits of one that never stopped" 1 \
 	"^${one:-nothing was printed} on 1 host$"
 EMBENG_DEVICE=mpi:soft,deadline=0 launch "$mpi" 2 "$train" 20
-cat "$scratch/err" >>"$out"
 says "a deadline of nothing is refused" 2 "deadline=0 must be whole seconds"
 # mpirun of MPICH ends the survivors before they can say anything.
 if [ "$mpi" = openmpi ]; then
@@ -134,8 +140,7 @@ if [ "$mpi" = openmpi ]; then
 		echo "status $status"
 		sleep 3
 		exit $status' "$train"
-	cat "$scratch/err" >>"$out"
-	says "a killed host is named by every other host's handle" 3 \
+		says "a killed host is named by every other host's handle" 3 \
 		"^step [0-9]+, (ids|activations|gradients): .*host 2( |$)"
 	# The example leaves its handle open, and so the group's thread uses MPI until the end.
 	says "and these exit as they mean to" 3 "^status 1$"

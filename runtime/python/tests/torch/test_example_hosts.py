@@ -14,31 +14,49 @@ import embeng
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run(*command: str, **environment: str) -> dict[int, str]:
-    """Run the example, and return the digest of each host."""
+# Runs a command with its output in a file of its own: launchers that gather outputs of processes may
+# put words of one within the line of another.
+APART = ["sh", "-c", 'exec "$@" >"$(mktemp "$0.XXXXXX")"']
+
+
+def run(*command: str, **environment: str) -> str:
+    """Run a command, and return what it printed."""
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=150,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1",
              **environment})
     assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert all(line[0] == "host" and len(line[2]) == 64 for line in lines), done.stdout
+    return done.stdout
+
+
+def find_digests(printed: str) -> dict[int, str]:
+    """Return the digest of each host."""
+    lines = [line.split() for line in printed.splitlines()]
+    assert all(line[0] == "host" and len(line[2]) == 64 for line in lines), printed
     return {int(line[1].rstrip(":")): line[2] for line in lines}
+
+
+def launch(folder: Path, launcher: list[str], *program: str) -> dict[int, str]:
+    """Run the example under a launcher, and return the digest of each host."""
+    run(*launcher, *APART, str(folder / "rank"), sys.executable, str(EXAMPLES / program[0]),
+        *program[1:], OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return find_digests("".join(path.read_text() for path in folder.iterdir()))
 
 
 @functools.cache
 def run_alone(example: str, *arguments: str) -> str:
     """Return the digest of one process."""
-    found = run(sys.executable, str(EXAMPLES / example), *arguments)
+    found = find_digests(run(sys.executable, str(EXAMPLES / example), *arguments))
     assert list(found) == [0]
     return found[0]
 
 
 @pytest.mark.parametrize(("example", "ranks"), [("hosts.py", 2), ("hosts.py", 3),
                                                 ("torch_hosts.py", 2)])
-def test_torchrun(example: str, ranks: int) -> None:
-    found = run(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-                str(ranks), str(EXAMPLES / example), "torch")
+def test_torchrun(example: str, ranks: int, tmp_path: Path) -> None:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--no-python",
+                "--nproc-per-node", str(ranks)]
+    found = launch(tmp_path, launcher, example, "torch")
     assert found == dict.fromkeys(range(ranks), run_alone(example))
 
 
@@ -51,11 +69,10 @@ def test_a_digest_tells_of_each_step() -> None:
 @pytest.mark.parametrize("example", ["hosts.py", "torch_hosts.py"])
 @pytest.mark.parametrize("launcher", [
     ["mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"], ["mpirun.mpich"]])
-def test_mpirun(example: str, launcher: list[str]) -> None:
+def test_mpirun(example: str, launcher: list[str], tmp_path: Path) -> None:
     """The package has the plug-in of each MPI that was there when it was built."""
     name = f"libembeng-{launcher[0].partition('.')[2]}.so.0"
     if not shutil.which(launcher[0]) or not (Path(embeng.__file__).parent / name).exists():
         pytest.skip(f"{launcher[0]} or {name} is not there")
-    found = run(*launcher, "-n", "2", sys.executable, str(EXAMPLES / example), "mpi",
-                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    found = launch(tmp_path, [*launcher, "-n", "2"], example, "mpi")
     assert found == dict.fromkeys(range(2), run_alone(example))
