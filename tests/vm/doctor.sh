@@ -147,27 +147,37 @@ with_wrong_number()
 }
 
 # The controller of devices is one of version 1 alone.
-forbidden()
+forbid_device()
 {
 	mkdir -p "$folder/devices" && mount -t cgroup -o devices none "$folder/devices" &&
-		mkdir -p "$folder/devices/few" && echo 'c 261:* rwm' >"$folder/devices/few/devices.deny" &&
-		sh -c 'echo $$ >"$0/few/cgroup.procs"; exec "$@"' "$folder/devices" "$@"
+		mkdir -p "$folder/devices/few" && echo 'c 261:* rwm' >"$folder/devices/few/devices.deny"
+}
+
+forbidden()
+{
+	alone forbid_device && sh -c 'echo $$ >"$0/few/cgroup.procs"; exec "$@"' "$folder/devices" "$@"
 	set -- $?
-	umount "$folder/devices"
+	alone umount "$folder/devices"
 	return "$1"
+}
+
+# make_group FILE VALUE: a control group with this limit
+make_group()
+{
+	group=/sys/fs/cgroup/doctor
+	grep -q ' /sys/fs/cgroup cgroup2 ' /proc/mounts || mount -t cgroup2 none /sys/fs/cgroup || return 1
+	echo '+memory +cpu' >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p $group &&
+		echo "$2" >"$group/$1"
 }
 
 # limited FILE VALUE COMMAND...: in a control group with this limit
 limited()
 {
-	group=/sys/fs/cgroup/doctor
-	grep -q ' /sys/fs/cgroup cgroup2 ' /proc/mounts || mount -t cgroup2 none /sys/fs/cgroup || return 1
-	echo '+memory +cpu' >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p $group &&
-		echo "$2" >"$group/$1" || return 1
+	alone make_group "$1" "$2" || return 1
 	shift 2
 	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' $group "$@"
 	set -- $?
-	rmdir $group
+	alone rmdir $group
 	return "$1"
 }
 

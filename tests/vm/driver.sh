@@ -66,19 +66,11 @@ fdinfo()
 		grep -q "drm-engine-compute:[[:space:]]*0 ns" "/proc/$$/fdinfo/9"
 }
 
-# record_events 0|1: the kernel patches its own code for that. The other processor is off meanwhile,
-# for the reason that tests/vm/run gives ("Oops: int3").
-record_events()
-{
-	other=/sys/devices/system/cpu/cpu1/online
-	echo 0 >"$other" && echo "$1" >"$tracing/events/embeng/enable" && echo 1 >"$other"
-}
-
 traced()
 {
-	record_events 1 || return 1
+	alone switch_events 1 || return 1
 	"$build/tests/vm/vm-accel_submit" >/dev/null
-	record_events 0 || return 1
+	alone switch_events 0 || return 1
 	for event in embeng_submit embeng_command embeng_submit_take embeng_complete embeng_event \
 		embeng_admin embeng_reset; do
 		grep -m 1 "$event:" "$tracing/trace" || return 1
@@ -294,7 +286,7 @@ work >"$folder/before"
 program vm-accel_fence
 check 'each counter of work has grown' worked
 check 'and falls in no reset' outlives
-program vm-cgroup
+alone program vm-cgroup
 program vm-accel_priority
 check 'table memory is told' [ "$(cat "$function/table_memory_total")" -gt 0 ]
 program vm-accel_fence_judged

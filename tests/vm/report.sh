@@ -7,7 +7,6 @@ set -u
 build=$1
 . "$(dirname "$0")/tap.sh"
 embeng=$build/runtime/embeng
-tracing=/sys/kernel/tracing
 archive=$folder/report.tar
 person=jdoe4711
 host=secrethost42
@@ -53,7 +52,7 @@ has()
 	member "$1" >"$folder/member" && says member "$2"
 }
 
-echo 1 >$tracing/events/embeng/enable
+alone switch_events 1
 echo "$person:x:1234:1234:Jane Q. Doe:/home/$person:/bin/sh" >>/etc/passwd
 hostname $host
 echo "embeng-like gossip of $person: nothing of the driver" >/dev/kmsg

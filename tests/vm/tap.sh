@@ -46,6 +46,25 @@ program()
 	done <"$folder/lines"
 }
 
+# alone COMMAND...: with one processor. The kernel patches its own code when events are switched, and
+# when the first control group gets a limit or the last one goes. The other processor is off meanwhile,
+# for the reason that runtime/vm/machine.sh gives ("Oops: int3").
+alone()
+{
+	other=/sys/devices/system/cpu/cpu1/online
+	echo 0 >"$other" || return 1
+	"$@"
+	set -- $?
+	echo 1 >"$other" || return 1
+	return "$1"
+}
+
+# switch_events 0|1: the driver's tracepoints
+switch_events()
+{
+	echo "$1" >/sys/kernel/tracing/events/embeng/enable
+}
+
 finish()
 {
 	echo "1..$number"

@@ -74,18 +74,6 @@ refused()
 	done
 }
 
-# alone COMMAND...: the kernel patches its own code when events are switched. The other processor is
-# off meanwhile, for the reason that tests/vm/run gives ("Oops: int3").
-alone()
-{
-	other=/sys/devices/system/cpu/cpu1/online
-	echo 0 >"$other"
-	"$@"
-	set -- $?
-	echo 1 >"$other"
-	return "$1"
-}
-
 # train DEVICE [COMMAND...]: the command runs the training
 train()
 {
