@@ -216,7 +216,6 @@ static u64 read_admin_progress(struct embeng_device *ed)
 
 /* How long the device has made no progress, and how long it has been asked. */
 struct patience {
-	unsigned long limit;
 	unsigned long began;
 	unsigned long moved;
 	u64 before;
@@ -225,16 +224,19 @@ struct patience {
 static struct patience begin_patience(struct embeng_device *ed)
 {
 	return (struct patience){
-		.limit = msecs_to_jiffies(READ_ONCE(admin_timeout_ms)),
 		.began = jiffies,
 		.moved = jiffies,
 		.before = read_admin_progress(ed),
 	};
 }
 
-/* Polls the ring as well, because an interrupt may get lost. Return: 0 to go on waiting. */
+/*
+ * Polls the ring as well, because an interrupt may get lost. The limit is read at each look, so
+ * that a shorter one ends a wait that goes on. Return: 0 to go on waiting.
+ */
 static int look_at_admin(struct embeng_device *ed, struct patience *p)
 {
+	unsigned long limit = msecs_to_jiffies(READ_ONCE(admin_timeout_ms));
 	u64 now;
 
 	embeng_admin_poll(ed);
@@ -248,8 +250,8 @@ static int look_at_admin(struct embeng_device *ed, struct patience *p)
 	if (now != p->before)
 		p->moved = jiffies;
 	p->before = now;
-	return time_after(jiffies, p->moved + p->limit) ||
-	       time_after(jiffies, p->began + TIMEOUTS_MAX * p->limit) ? -ETIMEDOUT : 0;
+	return time_after(jiffies, p->moved + limit) ||
+	       time_after(jiffies, p->began + TIMEOUTS_MAX * limit) ? -ETIMEDOUT : 0;
 }
 
 static int wait_for_slot(struct embeng_device *ed, struct patience *p)

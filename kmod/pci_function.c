@@ -6,7 +6,7 @@
  * The mappings belong to the driver's hold of the function (pcim_), so that registers may be read
  * from probe until it lets go. No lock is taken here. Callers hold reset_lock for writing, or are
  * in probe, where they reset or silence the device. Waits end early when the device is gone or
- * reads all ones.
+ * reads all ones, and look once more after the limit.
  *
  * embeng_device_silence() and embeng_device_cut_off() are what freeing memory relies on: after
  * them the device does not reach memory, whatever state it is in.
@@ -14,14 +14,24 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
+#include <linux/module.h>
 
 #include "driver.h"
 
-/* How long a device may take for an answer; slow emulation is included. */
-#define ANSWER_US (20 * USEC_PER_SEC)
-#define LOOK_US 200
+/* Slow emulation is included. */
+static uint answer_timeout_ms = 20000;
+module_param(answer_timeout_ms, uint, 0600);
+MODULE_PARM_DESC(answer_timeout_ms, "milliseconds after which a device that has not answered a reset, or has not booted, has failed (default: 20000)");
+
+#define LOOK_US 1000
 /* Waits of the PCI core for pending transactions, of 0.7 seconds each. */
 #define PENDING_TRIES 16
+
+/* Read at each look, so that a shorter limit ends a wait that goes on. */
+static bool is_too_late(ktime_t began)
+{
+	return ktime_ms_delta(ktime_get(), began) >= READ_ONCE(answer_timeout_ms);
+}
 
 static bool has_register_value(struct embeng_device *ed, enum embeng_register reg, u32 value)
 {
@@ -38,11 +48,14 @@ static bool has_register_value(struct embeng_device *ed, enum embeng_register re
  */
 int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value)
 {
+	ktime_t began = ktime_get();
 	bool is;
-	int ret = read_poll_timeout(has_register_value, is, is, LOOK_US, ANSWER_US, false, ed, reg,
-				    value);
 
-	return embeng_gone(ed) || !embeng_present(ed) ? -ENODEV : ret;
+	read_poll_timeout(has_register_value, is, is || is_too_late(began), LOOK_US, 0, false, ed,
+			  reg, value);
+	if (embeng_gone(ed) || !embeng_present(ed))
+		return -ENODEV;
+	return embeng_read32(ed, reg) == value ? 0 : -ETIMEDOUT;
 }
 
 static bool awaits_image(struct embeng_device *ed)
@@ -60,10 +73,13 @@ static bool awaits_image(struct embeng_device *ed)
  */
 int embeng_device_wait_rom(struct embeng_device *ed)
 {
+	ktime_t began = ktime_get();
 	bool is;
-	int ret = read_poll_timeout(awaits_image, is, is, LOOK_US, ANSWER_US, false, ed);
 
-	return embeng_gone(ed) ? -ENODEV : ret;
+	read_poll_timeout(awaits_image, is, is || is_too_late(began), LOOK_US, 0, false, ed);
+	if (embeng_gone(ed))
+		return -ENODEV;
+	return awaits_image(ed) ? 0 : -ETIMEDOUT;
 }
 
 /**
@@ -149,10 +165,12 @@ static bool is_embeng_device(struct embeng_device *ed)
 
 static bool await_identity(struct embeng_device *ed)
 {
+	ktime_t began = ktime_get();
 	bool there;
 
-	read_poll_timeout(is_embeng_device, there, there, LOOK_US, ANSWER_US, false, ed);
-	return there;
+	read_poll_timeout(is_embeng_device, there, there || is_too_late(began), LOOK_US, 0, false,
+			  ed);
+	return is_embeng_device(ed);
 }
 
 /* A device whose firmware died while it booted answers no warm reset. */

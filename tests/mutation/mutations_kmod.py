@@ -284,8 +284,10 @@ KMOD_MUTATIONS = [
          "WRITE_ONCE(ed->gone, true);", "")),
     *seen_by(("vm-accel_rungs",),
         ("an admin command waits for ever", "look_at_admin",
-         "time_after(jiffies, p->moved + p->limit) || "
-         "time_after(jiffies, p->began + TIMEOUTS_MAX * p->limit)", "false")),
+         "time_after(jiffies, p->moved + limit) || "
+         "time_after(jiffies, p->began + TIMEOUTS_MAX * limit)", "false"),
+        ("a reset waits for ever", "is_too_late",
+         "ktime_ms_delta(ktime_get(), began) >= READ_ONCE(answer_timeout_ms)", "false")),
     *seen_by(("vm-accel_telemetry",),
         ("counters fall in a reset", "embeng_readings_stop", "embeng_counters_keep(ed);", "")),
     *seen_by(("vm-accel_dead",),

@@ -323,9 +323,12 @@ fault firmware_refuses 17 1
 check 'an image that is not signed' binds_not
 check 'is named' names 10 firmware-signature:problem
 fault firmware_dies 0 1
+patience=/sys/module/embeng/parameters/answer_timeout_ms
+echo 6000 >$patience
 check 'a boot that does not end' binds_not
 check 'is told by the driver' names 10 driver-probe:problem
 check 'the driver is bound' bind
+echo 20000 >$patience
 check 'nothing is left of it' names 0 ''
 
 # -- the bus and the driver --

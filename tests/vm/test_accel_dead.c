@@ -18,6 +18,7 @@
 
 #define HANG_MS "/sys/module/embeng/parameters/hang_ms"
 #define ADMIN_TIMEOUT_MS "/sys/module/embeng/parameters/admin_timeout_ms"
+#define ANSWER_TIMEOUT_MS "/sys/module/embeng/parameters/answer_timeout_ms"
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
 #define DEBUG "/sys/kernel/debug/accel/0eb0:00:00.0/"
 
@@ -26,8 +27,9 @@ static struct embeng_accel_resets before;
 
 static void setup(void)
 {
-	/* The longest that a call may wait for a dead device; a test that fails leaves another. */
-	accel_write(ADMIN_TIMEOUT_MS, "20000");
+	/* The device is away for longer than any test looks, until await_return(). */
+	accel_write(ADMIN_TIMEOUT_MS, "60000");
+	accel_write(ANSWER_TIMEOUT_MS, "60000");
 	fd = accel_open();
 	accel_context(fd);
 	before = accel_resets(fd);
@@ -37,6 +39,8 @@ static void teardown(void)
 {
 	close(fd);
 	accel_write(HANG_MS, "10000");
+	accel_write(ADMIN_TIMEOUT_MS, "20000");
+	accel_write(ANSWER_TIMEOUT_MS, "20000");
 }
 
 /* The engine dies; its reset waits for an answer that does not come. */
@@ -61,8 +65,11 @@ static void expect_still_away(const char *what)
 		      "%s: it took as long as the reset", what);
 }
 
+/* Waits for the device go on by these limits, and so end at once. It boots in a fraction of them. */
 static void await_return(void)
 {
+	accel_write(ADMIN_TIMEOUT_MS, "2000");
+	accel_write(ANSWER_TIMEOUT_MS, "6000");
 	accel_await_reset(before.sequence);
 	ck_assert_uint_eq(accel_resets(fd).wedged, 0);
 	accel_works();

@@ -8,6 +8,7 @@
 #include "fault_file.h"
 
 #define TIMEOUT "/sys/module/embeng/parameters/admin_timeout_ms"
+#define ANSWER_TIMEOUT "/sys/module/embeng/parameters/answer_timeout_ms"
 #define HANG_MS "/sys/module/embeng/parameters/hang_ms"
 
 static int fd;
@@ -18,6 +19,7 @@ static void setup(void)
 	struct embeng_accel_bo_create bo;
 
 	accel_write(TIMEOUT, "300");
+	accel_write(ANSWER_TIMEOUT, "6000");
 	fd = accel_open();
 	accel_context(fd);
 	bo = accel_bo(fd, 4096);
@@ -28,6 +30,7 @@ static void teardown(void)
 {
 	close(fd);
 	accel_write(TIMEOUT, "20000");
+	accel_write(ANSWER_TIMEOUT, "20000");
 	accel_write(HANG_MS, "10000");
 }
 

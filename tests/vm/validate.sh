@@ -101,7 +101,8 @@ renew()
 	rmmod embeng_emu
 	# shellcheck disable=SC2086
 	insmod "$modules/emulator/embeng_emu.ko" $place && insmod "$modules/embeng.ko" &&
-		echo 2000 >"$parameters/admin_timeout_ms" && ls "$function/accel" >/dev/null
+		echo 2000 >"$parameters/admin_timeout_ms" &&
+		echo 8000 >"$parameters/answer_timeout_ms" && ls "$function/accel" >/dev/null
 }
 
 arm()
