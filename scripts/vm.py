@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from cases import Count, tap
 
+TODAY = datetime.date.today().toordinal()
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(TOP, "build")
 
@@ -59,8 +60,8 @@ QUICK = ("hostile",)
 # The instrumented kernel takes 20 minutes for all vectors, and the rows after the first change how
 # memory is reached, not what is computed: there each has its share of them.
 SHARED = ("debug", "accel")
-# make check gives this script half of the vectors, every other day the other half.
-HALVED = "accel"
+# make check gives this script a part of the vectors, another one every day.
+PARTED, PARTS = "accel", 4
 # Files that a script takes along where the machine's file tree does not outlive it.
 CARRIED = {"chaos": ("tests/vm/chaos.sh", "tests/vm/tap.sh", "build/tests/vm/vm-hostile_chaos"),
            "sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
@@ -76,8 +77,9 @@ JOBS = 3
 MACHINE_GIB = 1.5  # memory that one virtual machine takes: its own, and QEMU's beside it
 # make check leaves this to make check-kernel: it builds the tree a second time.
 RARE = ("generation",)
-# make check runs these on the newest kernel: the driver, the emulator, and the rule for its node.
-ON_NEWEST = ["driver", "emulator", "udev"]
+# make check runs the rule for the driver's node on both kernels. It runs these, which take longest, on
+# one of them, every other day on the other; make check-kernel runs all on both.
+ON_BOTH, BY_TURNS = ["udev"], ["driver", "emulator"]
 # These take longest and start first, so that no processor idles beside the last one.
 LONGEST = ["driver", "emulator", "accel", "chaos"]
 # The kernel's own words for what must not happen on its account.
@@ -100,8 +102,8 @@ def scripts():
 def words(kernel, row, script, sample):
     """Returns the arguments of a script, after the folder of the build, which all scripts get."""
     others = list(ROWS)[1:]
-    if sample and script == HALVED:
-        return [str(datetime.date.today().toordinal() % 2), "2"]
+    if sample and script == PARTED:
+        return [str(TODAY % PARTS), str(PARTS)]
     if script in LOADS:
         return ROWS[row].emulator
     if (kernel, script) == SHARED and row in others:
@@ -274,12 +276,14 @@ def jobs_for(wanted):
 
 
 def stage():
-    """For make check, on one kind of BAR: everything once on the stock kernel, and a few scripts
-    on the newest, whose modules are built while those of the other are checked."""
+    """For make check, on one kind of BAR: every script but RARE on the stock kernel, and a few of
+    them on the newest, whose modules are built while those of the other are checked."""
     first, jobs = next(iter(ROWS)), jobs_for(JOBS)
+    on_newest = ON_BOTH + (BY_TURNS if TODAY % 2 else [])
+    elsewhere = set(RARE) | set(on_newest) - set(ON_BOTH)
     return total_of(run_pooled({
-        "newest": Plan([first], ON_NEWEST),
-        "stock": Plan([first], [name for name in scripts() if name not in RARE],
+        "newest": Plan([first], on_newest),
+        "stock": Plan([first], [name for name in scripts() if name not in elsewhere],
                       ("machine", "install"), ("static",)),
     }, jobs, True))
 

@@ -3,6 +3,7 @@
 #include "checkpoint_help.h"
 #include "hosts_help.h"
 #include "hosts/collective.h"
+#include "sample.h"
 #include "suite.h"
 
 #define DEADLINE (20 * 1000 * GROUP_MS)
@@ -698,8 +699,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, refusals_are_all_hosts, 0, DEVICES);
 	tcase_add_loop_test(tcase, values_that_are_not_finite, 0, DEVICES);
 	tcase_add_loop_test(tcase, more_rows_than_the_checkpoint, 0, DEVICES);
-	tcase_add_loop_test(tcase, failing_disks, 0, 6);
-	tcase_add_loop_test(tcase, a_host_dies, 0, 6);
+	add_sampled_loop(tcase, failing_disks, 0, 6);
+	add_sampled_loop(tcase, a_host_dies, 0, 6);
 	tcase_add_loop_test(tcase, damage_leaves_all_as_it_was, 0, DEVICES);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "compare_help.h"
 #include "embeng/hosts.h"
+#include "sample.h"
 #include "suite.h"
 
 #define DEADLINE (20 * 1000 * GROUP_MS)
@@ -284,7 +285,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, bits_of_one_process, 0, RUN_OPTIMIZERS * RUN_HOST_COUNTS);
+	add_sampled_loop(tcase, bits_of_one_process, 0, RUN_OPTIMIZERS * RUN_HOST_COUNTS);
 	tcase_add_loop_test(tcase, bits_without_accumulation, 0, RUN_HOST_COUNTS);
 	tcase_add_loop_test(tcase, bits_of_policies, EMBENG_POLICY_ERROR, EMBENG_POLICY_ZERO + 1);
 	tcase_add_loop_test(tcase, bits_of_mixed_exchanges, 0, RUN_HOST_COUNTS);
