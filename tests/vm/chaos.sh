@@ -32,6 +32,7 @@ quiet()
 }
 
 echo "# seed $seed"
+check 'an empty group is frozen' alone freeze_nobody
 check 'the modules load' load
 program vm-hostile_chaos --seed "$seed" --seconds "$seconds"
 check 'no sleep failed' is /sys/power/suspend_stats/fail 0

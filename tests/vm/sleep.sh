@@ -21,6 +21,7 @@ quiet()
 	! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|failed to suspend|Some devices failed'
 }
 
+check 'an empty group is frozen' alone freeze_nobody
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
 for keeps in 0 1; do
 	check "d3_keeps=$keeps: loads" load d3_keeps=$keeps

@@ -65,6 +65,14 @@ switch_events()
 	echo "$1" >/sys/kernel/tracing/events/embeng/enable
 }
 
+# freeze_nobody: an empty control group is frozen from now on. A sleep of the machine has the kernel
+# patch its own code if nothing is frozen before, and tests sleep while the other processor works.
+freeze_nobody()
+{
+	mkdir /tmp/freezer && mount -t cgroup -o freezer none /tmp/freezer && mkdir /tmp/freezer/nobody &&
+		echo FROZEN >/tmp/freezer/nobody/freezer.state && cat /tmp/freezer/nobody/freezer.state
+}
+
 finish()
 {
 	echo "1..$number"
