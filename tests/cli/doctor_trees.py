@@ -282,8 +282,11 @@ CASES = [
      {**UNBOUND, DRIVER + "/refusals": f"{ADDRESS} firmware -2: {IMAGE} cannot be read\n"},
      {"driver-probe": P}, 10, "cannot be read"),
     ("the driver gave it up",
+     {**UNBOUND, DRIVER + "/refusals": f"{ADDRESS} device -5: the kernel's log says why\n"},
+     {"driver-probe": P}, 7, "device -5"),
+    ("the driver waited no longer",
      {**UNBOUND, DRIVER + "/refusals": f"{ADDRESS} device -110: the kernel's log says why\n"},
-     {"driver-probe": P}, 7, "device -110"),
+     {"driver-probe": P}, 7, "parameters/answer_timeout_ms"),
     ("the recovery image runs", {PCI + "/firmware_image": "embeng/recovery.fw\n",
                                  PCI + "/firmware_refused": "error 9, byte 5: a section\n"},
      {"firmware-fallback": W}, 0, "error 9"),
@@ -421,7 +424,7 @@ def judge(document, code, expected, wanted_code, words):
     if code != wanted_code:
         faults.append(f"exit status {code}, not {wanted_code}")
     bad = [row for row in document["checks"] if row["verdict"] in (P, W)]
-    if words and not any(words in row["seen"] or words in row["why"] for row in bad):
+    if words and not any(words in row[part] for row in bad for part in ("seen", "why", "fix")):
         faults.append(f"no line says '{words}': {[row['seen'] for row in bad]}")
     faults += [f"{row['name']} has no {part}" for row in bad for part in ("why", "fix")
                if not row[part]]

@@ -327,6 +327,7 @@ patience=/sys/module/embeng/parameters/answer_timeout_ms
 echo 6000 >$patience
 check 'a boot that does not end' binds_not
 check 'is told by the driver' names 10 driver-probe:problem
+check 'which says how a slow board gets longer' grep "$patience" "$folder/document"
 check 'the driver is bound' bind
 echo 20000 >$patience
 check 'nothing is left of it' names 0 ''

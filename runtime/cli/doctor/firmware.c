@@ -20,6 +20,7 @@
 #define REFUSALS "/sys/bus/pci/drivers/embeng/refusals"
 #define IMAGE "embeng/embeng.fw"
 #define RECOVERY "embeng/recovery.fw"
+#define ANSWER_TIMEOUT "/sys/module/embeng/parameters/answer_timeout_ms"
 #define REBIND "then `echo %s >/sys/bus/pci/drivers/embeng/bind`, as root"
 
 /* -- files ---------------------------------------------------------------- */
@@ -179,8 +180,15 @@ void check_driver_probe(const struct machine *m, const struct function *device, 
 	    (strncmp(reason, "firmware ", 9) || !strstr(reason, "error "))) {
 		found_problem(f, strncmp(reason, "firmware ", 9) ? CLI_DEVICE : CLI_FIRMWARE,
 			      "the driver did not take it: %.250s", reason);
-		found_fix(f, "`dmesg | grep %s` says what failed; mend that, " REBIND,
-			  device->address, device->address);
+		if (strstr(reason, "device -110"))
+			found_fix(f,
+				  "`dmesg | grep %s` says what had no answer; if the board is only "
+				  "slow, `echo 120000 >" ANSWER_TIMEOUT
+				  "` gives it two minutes, " REBIND,
+				  device->address, device->address);
+		else
+			found_fix(f, "`dmesg | grep %s` says what failed; mend that, " REBIND,
+				  device->address, device->address);
 		return;
 	}
 	found_ok(f, "the driver has not given it up");
