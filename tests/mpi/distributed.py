@@ -87,7 +87,7 @@ class Launcher:
     def run(self, ranks, program, *arguments, survive=False, most=MOST):
         """The exit code, and the output of each rank and of the launcher, none within another's. All that hangs is
         killed; then the code is None."""
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             command = [*self.words(ranks, survive), APART, folder + "/rank", str(self.programs / program),
                        *map(str, arguments)]
             code, output = self.end_in_time(command, most)
