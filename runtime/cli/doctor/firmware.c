@@ -6,6 +6,7 @@
  *
  *	0000:01:00.0 firmware -74: refused: error 6, byte 16: the image is older than ...
  *	0000:01:00.0 firmware -2: /lib/firmware/embeng/embeng.fw cannot be read
+ *	0000:01:00.0 firmware -110: the kernel's log says why
  *	0000:01:00.0 device -110: the kernel's log says why
  */
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #define REFUSALS "/sys/bus/pci/drivers/embeng/refusals"
 #define IMAGE "embeng/embeng.fw"
 #define RECOVERY "embeng/recovery.fw"
+#define NO_ANSWER " -110: the kernel's log" /* to a reset, or to the boot */
 #define ANSWER_TIMEOUT "/sys/module/embeng/parameters/answer_timeout_ms"
 #define REBIND "then `echo %s >/sys/bus/pci/drivers/embeng/bind`, as root"
 
@@ -180,7 +182,7 @@ void check_driver_probe(const struct machine *m, const struct function *device, 
 	    (strncmp(reason, "firmware ", 9) || !strstr(reason, "error "))) {
 		found_problem(f, strncmp(reason, "firmware ", 9) ? CLI_DEVICE : CLI_FIRMWARE,
 			      "the driver did not take it: %.250s", reason);
-		if (strstr(reason, "device -110"))
+		if (strstr(reason, NO_ANSWER))
 			found_fix(f,
 				  "`dmesg | grep %s` says what had no answer; if the board is only "
 				  "slow, `echo 120000 >" ANSWER_TIMEOUT
