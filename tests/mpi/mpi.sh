@@ -140,7 +140,7 @@ if [ "$mpi" = openmpi ]; then
 		echo "status $status"
 		sleep 3
 		exit $status' "$train"
-		says "a killed host is named by every other host's handle" 3 \
+	says "a killed host is named by every other host's handle" 3 \
 		"^step [0-9]+, (ids|activations|gradients): .*host 2( |$)"
 	# The example leaves its handle open, and so the group's thread uses MPI until the end.
 	says "and these exit as they mean to" 3 "^status 1$"

@@ -52,7 +52,7 @@ has()
 	member "$1" >"$folder/member" && says member "$2"
 }
 
-alone switch_events 1
+check 'events are recorded' alone switch_events 1
 echo "$person:x:1234:1234:Jane Q. Doe:/home/$person:/bin/sh" >>/etc/passwd
 hostname $host
 echo "embeng-like gossip of $person: nothing of the driver" >/dev/kmsg

@@ -14,9 +14,9 @@ import embeng
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-# Runs a command with its output in a file of its own: launchers that gather outputs of processes may
-# put words of one within the line of another.
-APART = ["sh", "-c", 'exec "$@" >"$(mktemp "$0.XXXXXX")"']
+# Runs a command with its output in a new file of a folder: launchers that gather outputs of processes
+# may put words of one within the line of another.
+APART = ["sh", "-c", 'exec "$@" >"$(mktemp -p "$0")"']
 
 
 def run(*command: str, **environment: str) -> str:
@@ -38,7 +38,7 @@ def find_digests(printed: str) -> dict[int, str]:
 
 def launch(folder: Path, launcher: list[str], *program: str) -> dict[int, str]:
     """Run the example under a launcher, and return the digest of each host."""
-    run(*launcher, *APART, str(folder / "rank"), sys.executable, str(EXAMPLES / program[0]),
+    run(*launcher, *APART, str(folder), sys.executable, str(EXAMPLES / program[0]),
         *program[1:], OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     return find_digests("".join(path.read_text() for path in folder.iterdir()))
 
