@@ -18,7 +18,7 @@
 
 #include "driver.h"
 
-/* Slow emulation is included. */
+/* The default has room for slow emulation. */
 static uint answer_timeout_ms = 20000;
 module_param(answer_timeout_ms, uint, 0600);
 MODULE_PARM_DESC(answer_timeout_ms, "milliseconds after which a device that has not answered a reset, or has not booted, has failed (default: 20000)");

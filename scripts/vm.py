@@ -276,8 +276,9 @@ def jobs_for(wanted):
 
 
 def stage():
-    """For make check, on one kind of BAR: every script but RARE on the stock kernel, and a few of
-    them on the newest, whose modules are built while those of the other are checked."""
+    """For make check, on one kind of BAR: every script but RARE on the stock kernel, without those
+    whose turn it is on the newest. The newest kernel's modules are built while those of the other
+    are checked."""
     first, jobs = next(iter(ROWS)), jobs_for(JOBS)
     on_newest = ON_BOTH + (BY_TURNS if TODAY % 2 else [])
     elsewhere = set(RARE) | set(on_newest) - set(ON_BOTH)
