@@ -45,14 +45,15 @@ make_system()
 {
 	rm -rf --one-file-system "$root"
 	suite_debootstrap "$suite" "$root" || return 1
-	suite_enter "$root" / sh -euc '
+	suite_tries suite_enter "$root" / sh -euc '
 		apt-get -q update
-		apt-get -q install -y --no-install-recommends git make sudo
-		useradd --create-home --shell /bin/bash newcomer
-		echo "newcomer ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/newcomer' >"$root.log" 2>&1 || {
+		apt-get -q install -y --no-install-recommends git make sudo' >"$root.log" 2>&1 || {
 		tail -n 5 "$root.log" >&2
 		return 1
 	}
+	suite_enter "$root" / sh -euc '
+		useradd --create-home --shell /bin/bash newcomer
+		echo "newcomer ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/newcomer'
 }
 
 clone()

@@ -29,6 +29,8 @@ EXTRAS = ["dev", "frameworks", "oracles"]
 FRAMEWORKS = [os.path.join(TESTS, name) for name in ("frameworks", "jax", "keras", "tf")]
 WHEEL_BYTES = 3 << 20  # most of a wheel
 IMPORT_MS = 30  # most of "import embeng"
+# Waits in seconds before pip tries again, which has gigabytes to fetch.
+PAUSES = (5, 30, 120)
 
 
 def say(text):
@@ -37,6 +39,20 @@ def say(text):
 
 def run(*command, **options):
     return subprocess.run(command, check=True, cwd=TOP, **options)
+
+
+def install(*wanted):
+    """Lets pip install what it may have to fetch: a network that fails for a while is no error."""
+    command = [os.path.join(BIN, "python"), "-m", "pip", "install", "--quiet",
+               "--disable-pip-version-check", *wanted]
+    for pause in PAUSES:
+        try:
+            run(*command)
+            return
+        except subprocess.CalledProcessError as error:
+            say(f"== python: pip ended with {error.returncode}; it tries again in {pause} s")
+        time.sleep(pause)
+    run(*command)
 
 
 def make_environment():
@@ -54,7 +70,9 @@ def make_environment():
                 return
     shutil.rmtree(os.path.join(ROOM, "venv"), ignore_errors=True)
     run(sys.executable, "-m", "venv", os.path.join(ROOM, "venv"))
-    run(os.path.join(BIN, "pip"), "install", "--quiet", "--disable-pip-version-check", *wanted)
+    # The pip of an older Python starts a broken download again, or gives up: the pinned one first.
+    install(*[line for line in wanted if line.startswith("pip==")])
+    install("--resume-retries=20", *wanted)
     with open(noted, "w", encoding="utf-8") as file:
         file.write(text)
 

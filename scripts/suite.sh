@@ -45,11 +45,23 @@ suite_needs_root()
 	return 1
 }
 
+# suite_tries COMMAND...: up to three tries, for an archive that fails for a while
+suite_tries()
+{
+	"$@" || { sleep 10 && "$@"; } || { sleep 60 && "$@"; }
+}
+
+# suite_unpack SUITE FOLDER: from the start, with what it prints beside the folder
+suite_unpack()
+{
+	rm -rf "$2"
+	debootstrap --variant=minbase "$1" "$2" "$(suite_mirror)" >"${2%.new}.log" 2>&1
+}
+
 suite_debootstrap()
 {
-	rm -rf "$2.new"
 	suite_mirror >/dev/null || return 1
-	debootstrap --variant=minbase "$1" "$2.new" "$(suite_mirror)" >"$2.log" 2>&1 || {
+	suite_tries suite_unpack "$1" "$2.new" || {
 		tail -n 5 "$2.log" >&2
 		return 1
 	}
@@ -119,7 +131,7 @@ suite_install()
 (
 	suite=$1
 	shift
-	suite_run "$suite" sh -euc '
+	suite_tries suite_run "$suite" sh -euc '
 		for package; do
 			dpkg-query -W -f="\${db:Status-Status}\n" "$package" 2>/dev/null |
 				grep -qx installed || echo "$package"
