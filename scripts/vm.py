@@ -60,7 +60,7 @@ QUICK = ("hostile",)
 # The instrumented kernel takes 20 minutes for all vectors, and the rows after the first change how
 # memory is reached, not what is computed: there each has its share of them.
 SHARED = ("debug", "accel")
-# make check gives this script a part of the vectors, another one every day.
+# make check gives this script a part of the vectors, another one every time.
 PARTED, PARTS = "accel", 4
 # Files that a script takes along where the machine's file tree does not outlive it.
 CARRIED = {"chaos": ("tests/vm/chaos.sh", "tests/vm/tap.sh", "build/tests/vm/vm-hostile_chaos"),
@@ -76,12 +76,17 @@ KERNELS = ["stock", "newest"]
 JOBS = 3
 MACHINE_GIB = 1.5  # memory that one virtual machine takes: its own, and QEMU's beside it
 # make check leaves this to make check-kernel: it builds the tree a second time.
-RARE = ("generation",)
+RARE = ["generation"]
+# Every day it runs one of these lines; make check-kernel runs all. "machine" and "install" are scripts of
+# tests/kmod, which run on this host. A script that no line has runs every day.
+THIRDS = [["accel", "chaos", "hostile"],
+          ["doctor", "report", "tools", "validate"],
+          ["install", "machine", "python", "record", "sleep", "top"]]
 # make check runs the rule for the driver's node on both kernels. It runs these, which take longest, on
 # one of them, every other day on the other; make check-kernel runs all on both.
 ON_BOTH, BY_TURNS = ["udev"], ["driver", "emulator"]
 # These take longest and start first, so that no processor idles beside the last one.
-LONGEST = ["driver", "emulator", "accel", "chaos"]
+LONGEST = ["driver", "accel", "validate", "top", "emulator", "tools", "chaos"]
 # The kernel's own words for what must not happen on its account.
 COMPLAINT = re.compile(r"\] (?:WARNING: |BUG: |kernel BUG |Oops|-+\[ cut here).*")
 PLAN = re.compile(r"^1\.\.(\d+)$", re.M)
@@ -276,16 +281,18 @@ def jobs_for(wanted):
 
 
 def stage():
-    """For make check, on one kind of BAR: every script but RARE on the stock kernel, without those
-    whose turn it is on the newest. The newest kernel's modules are built while those of the other
-    are checked."""
+    """For make check, on one kind of BAR: scripts on the stock kernel, without RARE and those whose
+    turn it is on the newest or on another day. The newest kernel's modules are built while those of
+    the other are checked."""
     first, jobs = next(iter(ROWS)), jobs_for(JOBS)
     on_newest = ON_BOTH + (BY_TURNS if TODAY % 2 else [])
     elsewhere = set(RARE) | set(on_newest) - set(ON_BOTH)
+    for day, names in enumerate(THIRDS):
+        elsewhere |= set(names) if TODAY % len(THIRDS) != day else set()
     return total_of(run_pooled({
         "newest": Plan([first], on_newest),
         "stock": Plan([first], [name for name in scripts() if name not in elsewhere],
-                      ("machine", "install"), ("static",)),
+                      tuple({"machine", "install"} - elsewhere), ("static",)),
     }, jobs, True))
 
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample of a long loop test. ThreadSanitizer sees how threads meet, not what they compute, and the
- * rounds of such a loop differ in what is computed: it runs every third one, and the next third on the
- * next day. All other builds run all rounds, and so does ThreadSanitizer if EMBENG_TEST_WHOLE is set,
- * as `check.py --whole` sets it.
+ * A sample of a long loop test. Its rounds differ in what is computed, which a build without sanitizers
+ * compares. With one, the test runs every third round, and the next third on the next day, or all of
+ * them if EMBENG_TEST_WHOLE is set, as `check.py --whole` sets it.
  */
 #ifndef EMBENG_TESTS_SAMPLE_H
 #define EMBENG_TESTS_SAMPLE_H
@@ -13,10 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#ifdef __SANITIZE_THREAD__
-#define SAMPLE_OF_THREADS true
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SAMPLE_WANTED true
 #else
-#define SAMPLE_OF_THREADS false
+#define SAMPLE_WANTED false
 #endif
 
 #define SAMPLE_SHARE 3
@@ -25,7 +24,7 @@ static inline bool is_in_sample(int round)
 {
 	const int day = (int)(time(NULL) / 86400 % SAMPLE_SHARE);
 
-	return !SAMPLE_OF_THREADS || getenv("EMBENG_TEST_WHOLE") || round % SAMPLE_SHARE == day;
+	return !SAMPLE_WANTED || getenv("EMBENG_TEST_WHOLE") || round % SAMPLE_SHARE == day;
 }
 
 /* Rounds @first to before @end of a loop test, those that are in the sample. */
