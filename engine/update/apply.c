@@ -143,18 +143,21 @@ static void whole_task(void *arg, u64 task, u32 worker)
 static u64 apply_tables(struct tables *tables)
 {
 	struct model *model = tables->model;
-	u32 count = model->blob.engine.table_count, cores = model->engine->caps.cores;
+	u32 count = model->blob.engine.table_count, cores = model->engine->caps.cores, small = 0;
 	u64 begun = port_now_ns(), whole = 0;
 
 	for (u32 t = 0; t < count && !command_is_cut(model->command); t++) {
 		struct table *table = &model->tables[t];
 
-		if (goes_whole(tables, table))
-			whole += lane_weight(table, table->due);
-		else
+		if (!goes_whole(tables, table)) {
 			apply_table(&model->lanes[0], tables->number, table, cores);
+			continue;
+		}
+		small++;
+		whole += lane_weight(table, table->due);
 	}
-	if (whole && !command_is_cut(model->command))
+	/* One without an id in the step weighs nothing, and counts it all the same. */
+	if (small && !command_is_cut(model->command))
 		workers_run(model->command, whole_task, tables, count, whole);
 	return lanes_account(model, port_now_ns() - begun);
 }

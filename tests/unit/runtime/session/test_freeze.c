@@ -223,6 +223,68 @@ START_TEST(checkpoints_have_its_steps)
 }
 END_TEST
 
+/* A table of many ids and one that has ids in the last step alone, and is frozen until then. */
+static float train_without_ids(const char *device, uint64_t *steps)
+{
+	static const float gradients[64 * 2] = {1, 1, 1, 1};
+	struct embeng_table_stats stats = {.size = sizeof(stats)};
+	struct embeng_model *m = make_model(embeng_adam_corrected(0.5f), 1);
+	struct embeng_table_config many = {.size = sizeof(many), .vocabulary_size = 64};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 3};
+	struct embeng *e;
+	struct embeng_batch *b;
+	float first;
+	int64_t ids[64];
+
+	many.dim = 2;
+	many.optimizer = embeng_sgd(0.5f);
+	ck_assert_int_eq(embeng_model_add_table(m, &many), 2);
+	ck_assert_int_eq(embeng_model_add_feature(m, &EMBENG_INIT(embeng_feature_config,
+								  .name = "many", .table = 2)),
+			 2);
+	ck_assert_int_eq(embeng_open(device, m, &e, NULL), 0);
+	embeng_model_free(m);
+	g.features = (const float *const[]){NULL, gradients, gradients};
+	b = embeng_batch_new(e, EMBENG_TRAIN, 0);
+	for (int64_t i = 0; i < 64; i++)
+		ids[i] = i;
+	for (int step = 1; step <= 3; step++) {
+		const int64_t none = 0, one = step == 3 ? 2 : 0, all = 64;
+
+		ck_assert_int_eq(embeng_table_freeze(e, 1, step < 3), 0);
+		embeng_batch_reset(b, EMBENG_TRAIN);
+		embeng_batch_dense(b, 0, EMBENG_I64, ids, 0, &none, 1);
+		embeng_batch_dense(b, 1, EMBENG_I64, ids, (size_t)one, &one, 1);
+		embeng_batch_dense(b, 2, EMBENG_I64, ids, 64, &all, 1);
+		ck_assert_int_eq(embeng_update(e, b, &g, -1), 0);
+	}
+	embeng_batch_free(b);
+	ck_assert_int_eq(embeng_stats(e, 1, 0, &stats), 0);
+	*steps = stats.steps;
+	first = row(e, 1, NULL);
+	embeng_close(e);
+	return first;
+}
+
+/* It is the first step of the table, and the third that is counted, however tables are dealt to cores. */
+START_TEST(steps_without_ids_are_left_out)
+{
+	struct embeng *e = open_model(embeng_adam_corrected(0.5f), 0);
+	char device[32];
+	uint64_t steps;
+	float first;
+
+	ck_assert_int_eq(step(e, NULL, ones), 0);
+	first = row(e, 1, NULL);
+	embeng_close(e);
+	for (int cores = 1; cores <= 4; cores++) {
+		snprintf(device, sizeof(device), "soft:cores=%d", cores);
+		ck_assert_float_eq(train_without_ids(device, &steps), first);
+		ck_assert_uint_eq(steps, 3);
+	}
+}
+END_TEST
+
 START_TEST(nothing_to_train)
 {
 	struct embeng *e = open_model((struct embeng_optimizer){0}, 0);
@@ -241,4 +303,4 @@ END_TEST
 
 RUN_SUITE("freeze", gradients_of_frozen_tables_are_not_read,
 	  missing_gradients_of_frozen_tables_are_no_warning, the_switch, a_model_may_say_so,
-	  checkpoints_have_its_steps, nothing_to_train)
+	  checkpoints_have_its_steps, steps_without_ids_are_left_out, nothing_to_train)
