@@ -27,7 +27,7 @@ static void fill_some_rows(struct run_host *h, int table, size_t count)
 	run_note(h, embeng_rows_fill(h->e, table, NULL, 2, h->rank ? 0 : count, &start));
 }
 
-/* Which table is written changes with the steps, so that hosts are in turn without its rows. */
+/* The table that is written changes with the steps, so that each host is without its rows in some. */
 static void change_rows(struct run_host *h, uint32_t step)
 {
 	const int table = (int)(step % RUN_TABLES);

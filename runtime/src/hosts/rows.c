@@ -266,7 +266,10 @@ static int write_for_hosts(struct moving *m, const struct place_part *part)
 	return ret;
 }
 
-/* The next exchange says if an owner failed; the last one is empty. */
+/*
+ * The next exchange says if an owner failed; the last one is empty. Rows that are on other hosts end the delay of
+ * pipelining here, too.
+ */
 static int write_rounds(struct moving *m)
 {
 	struct hosts *h = m->h;
@@ -280,6 +283,8 @@ static int write_rounds(struct moving *m)
 			return told;
 		ret = write_for_hosts(m, hosts_part(h, m->asked->table, h->rank));
 	}
+	if (!ret && m->before[h->hosts])
+		ret = steps_see_updates(h->owner);
 	return hosts_control(m->e, m->phase, ret, NULL, NULL);
 }
 

@@ -22,6 +22,7 @@ struct filling {
 static int fill_for_hosts(struct hosts *h)
 {
 	struct filling before = {0}, filling;
+	bool filled = false;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < h->hosts; i++) {
@@ -42,8 +43,10 @@ static int fill_for_hosts(struct hosts *h)
 			.seed = filling.seed};
 		ret = part_fill(h, (int)filling.table, filling.slot, filling.first, filling.count,
 				&initializer);
+		filled |= filling.count != 0;
 	}
-	return ret;
+	/* Where the rows are on other hosts, pipelining has to be told. */
+	return !ret && filled ? steps_see_updates(h->owner) : ret;
 }
 
 int fill_hosts_rows(struct embeng *e, const struct rows_asked *asked)

@@ -15,6 +15,12 @@ int rows_find_slot(struct embeng *e, const char *what, int table, const char *sl
 int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg);
 
 /*
+ * steps.c: the next lookup sees all updates that were handed in, also with pipelining, as it does after rows were
+ * written, which are on another host of a group.
+ */
+int steps_see_updates(struct embeng *e);
+
+/*
  * Rows first, first + stride, ... of a table or slot, or those of @ids if they are given, for one command
  * of such a body.
  */
