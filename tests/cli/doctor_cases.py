@@ -76,6 +76,7 @@ def limits(locked):
 
 MOUNTS = ("20 1 0:5 / /dev rw,nosuid - devtmpfs udev rw\n"
           "21 1 0:20 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+CONTAINER = {"/proc/self/mountinfo": MOUNTS.replace("devtmpfs", "tmpfs")}
 GROUP = "/sys/fs/cgroup/app"
 
 BASE = {
@@ -170,6 +171,25 @@ def refused(error, words, number=-74):
             f"byte 16: {words}\n"}
 
 
+def blacklisted(line, **changes):
+    return {**UNLOADED, "/etc/modprobe.d/x.conf": line + "\n", **changes}
+
+
+def booted(words, **changes):
+    return {**UNLOADED, "/proc/cmdline": words + "\n", **changes}
+
+
+def config(path, words):
+    """A configuration as long as that of a real kernel, with these words at its end."""
+    other = "".join(f"CONFIG_OTHER_{i}=m\n" for i in range(20000))
+    return {"/boot/config-" + RELEASE: None, path: f"# Linux\nCONFIG_DRM=m\n{other}{words}\n"}
+
+
+def moved(old, new):
+    return {name: value for path, content in BASE.items() if path.startswith(old)
+            for name, value in ((path, None), (new + path[len(old):], content))}
+
+
 def node(mode="0660", group=106, number="261:0", opens="yes"):
     return {NODE: f"node {mode} owner 0 group {group} number {number} opens {opens}\n"}
 
@@ -201,6 +221,12 @@ CASES = [
     ("a kernel without accel",
      {**UNLOADED, "/boot/config-" + RELEASE: "# Linux\nCONFIG_DRM=m\n# CONFIG_DRM_ACCEL is not set\n"},
      {"kernel": P}, 9, "CONFIG_DRM_ACCEL"),
+    *((f"a kernel without accel, by {path}",
+       {**UNLOADED, **config(path, "# CONFIG_DRM_ACCEL is not set")}, {"kernel": P}, 9,
+       "CONFIG_DRM_ACCEL")
+      for path in ("/boot/config-" + RELEASE, MODULES + "/config", MODULES + "/build/.config")),
+    ("a kernel with accel, by a long file",
+     {**UNLOADED, **config(MODULES + "/config", "CONFIG_DRM_ACCEL=y")}, {"driver-loaded": P}, 9, ""),
     ("a newer kernel", {**UNLOADED, "/proc/sys/kernel/osrelease": "7.4.0-amd64\n",
                         "/lib/modules/7.4.0-amd64/modules.dep": ""},
      {"kernel": W, "driver-built": P}, 9, "newer than 7.3"),
@@ -210,6 +236,23 @@ CASES = [
      {"driver-built": P}, 9, "a module for Linux 6.12.1-amd64"),
     ("DKMS has not built it", {**UNBUILT, DKMS + "/source/dkms.conf": ""}, {"driver-built": P}, 9,
      "DKMS has embeng 0.1.0"),
+    ("DKMS has built and not installed it",
+     {**UNBUILT, DKMS + "/source/dkms.conf": "", MODULES + "/build": None,
+      f"{DKMS}/{RELEASE}/x86_64/module/embeng.ko.xz": "a module"}, {"driver-built": P}, 9,
+     "has built embeng 0.1.0"),
+    ("DKMS cannot build it, since headers are missing",
+     {**UNBUILT, DKMS + "/source/dkms.conf": "", MODULES + "/build": None}, {"driver-built": P}, 9,
+     "linux-headers-" + RELEASE),
+    ("a module that depmod has not seen", {**UNBUILT, MODULES + "/extra/embeng.ko": "a module"},
+     {"driver-built": P}, 9, "depmod"),
+    ("a module in modules.dep alone", {**UNLOADED, MODULES + "/updates/dkms/embeng.ko": None},
+     {"driver-loaded": P}, 9, "is not there"),
+    ("a module below /usr/lib, without the link", {**UNLOADED, **moved("/lib/", "/usr/lib/")},
+     {"driver-loaded": P}, 9, ""),
+    ("a kernel that takes no modules", {**UNLOADED, "/proc/sys/kernel/modules_disabled": "1\n"},
+     {"driver-loaded": P}, 9, "kernel.modules_disabled"),
+    ("a module that is just loaded", {"/sys/module/embeng/initstate": "coming\n"},
+     {"driver-loaded": W}, 0, "coming"),
     ("a module of another name", {**UNBUILT, MODULES + "/modules.dep": "x/embeng.kof:\ny/embeng_emu.ko:\n"},
      {"driver-built": P}, 9, ""),
     ("not loaded", UNLOADED, {"driver-loaded": P}, 9, "is not loaded"),
@@ -223,6 +266,40 @@ CASES = [
      {"driver-blacklisted": P}, 9, "module_blacklist"),
     ("blacklisted for modprobe", {**UNLOADED, "/proc/cmdline": "modprobe.blacklist=embeng\n"},
      {"driver-blacklisted": P}, 9, "modprobe.blacklist"),
+    *((f"blacklisted by {line!r}", blacklisted(line), {"driver-blacklisted": P}, 9,
+       "/etc/modprobe.d/x.conf")
+      for line in ("blacklist\tembeng # for now", "blacklist \\\nembeng", "install embeng exit 1",
+                   "install embeng /bin/echo embeng is off", "install embeng /bin/sh -c 'exit 1'",
+                   "install\tembeng  /usr/bin/false", "alias embeng off",
+                   "alias pci:v00000EB0d*sv*sd*bc*sc*i* off")),
+    *((f"loaded by {line!r}", blacklisted(line), {"driver-loaded": P}, 9, "is not loaded")
+      for line in ("install embeng /sbin/modprobe --ignore-install embeng && /bin/true",
+                   "install embeng /usr/local/sbin/load-embeng.sh", "install embeng",
+                   "install embeng /sbin/modprobe -i $CMDLINE_OPTS embeng; /bin/true",
+                   "options embeng blacklist=1", "softdep embeng pre: false")),
+    *((f"a blacklist in {folder}", {**UNLOADED, folder + "/x.conf": "blacklist embeng\n"},
+       {"driver-blacklisted": P}, 9, folder)
+      for folder in ("/run/modprobe.d", "/usr/local/lib/modprobe.d", "/lib/modprobe.d")),
+    ("a blacklist that an empty file hides",
+     blacklisted("# none", **{"/usr/lib/modprobe.d/x.conf": "blacklist embeng\n"}),
+     {"driver-loaded": P}, 9, ""),
+    ("a blacklist that a link to /dev/null hides",
+     {**UNLOADED, "/run/modprobe.d/x.conf": Link("/dev/null"),
+      "/lib/modprobe.d/x.conf": "blacklist embeng\n"}, {"driver-loaded": P}, 9, ""),
+    ("a blacklist that hides another file",
+     blacklisted("blacklist embeng", **{"/usr/lib/modprobe.d/x.conf": "# none\n"}),
+     {"driver-blacklisted": P}, 9, "/etc/modprobe.d/x.conf"),
+    *((f"blacklisted by the words {words[:60]}", booted(words), {"driver-blacklisted": P}, 9, word)
+      for words, word in (
+          ('module_blacklist="nouveau,embeng" quiet', "module_blacklist"),
+          ('"module_blacklist=embeng"', "module_blacklist"),
+          ("module-blacklist=embeng", "module_blacklist"),
+          ("module_blacklist=" + ",".join(f"module{i}" for i in range(90)) + ",embeng",
+           "module_blacklist"),
+          ("modprobe.blacklist=embeng modprobe.blacklist=nouveau", "modprobe.blacklist"))),
+    *((f"not blacklisted by the words {words}", booted(words), {"driver-loaded": P}, 9, "")
+      for words in ("module_blacklist=embeng module_blacklist=nouveau", "module_blacklist",
+                    "modprobe.blacklist=embeng_emu", 'init="/bin/x module_blacklist=embeng"')),
     ("another module is blacklisted",
      {**UNLOADED, "/etc/modprobe.d/x.conf": "blacklist embeng_emu\n",
       "/etc/modprobe.d/y.txt": "blacklist embeng\n",
@@ -233,6 +310,19 @@ CASES = [
     ("an unsigned module, signatures enforced",
      {**ENFORCED, MODULES + "/updates/dkms/embeng.ko": "a module"}, {"driver-signed": P}, 9,
      "module.sig_enforce"),
+    *((f"an unsigned module, {word}",
+       booted(word, **{MODULES + "/updates/dkms/embeng.ko": "a module"}),
+       {"driver-signed": P} if enforced else {"driver-loaded": P}, 9,
+       "module.sig_enforce" if enforced else "")
+      for word, enforced in (("module.sig_enforce", True), ("module.sig_enforce=y", True),
+                             ("module.sig_enforce=N", False), ("module.sig_enforce=off", False))),
+    ("an unsigned module, Secure Boot, and lockdown is not known",
+     {**UNLOADED, MODULES + "/updates/dkms/embeng.ko": "a module", SECURE_BOOT: b"\6\0\0\0\1",
+      "/sys/kernel/security/lockdown": None}, {"driver-signed": W, "driver-loaded": P}, 9,
+     "has no signature"),
+    ("an unsigned module, Secure Boot, and nothing is locked down",
+     {**UNLOADED, MODULES + "/updates/dkms/embeng.ko": "a module", SECURE_BOOT: b"\6\0\0\0\1"},
+     {"driver-loaded": P}, 9, ""),
     ("an unsigned module, lockdown and Secure Boot",
      {**UNLOADED, MODULES + "/updates/dkms/embeng.ko": "a module", SECURE_BOOT: b"\6\0\0\0\1",
       "/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"},
@@ -291,6 +381,10 @@ CASES = [
      {**UNBOUND, "/sys/kernel/iommu_groups/7/devices/0000:01:00.1": Folder,
       "/sys/bus/pci/devices/0000:01:00.1/driver": Link("../drivers/vfio-pci")},
      {"iommu-group": P}, 5, "0000:01:00.1"),
+    ("a virtual machine has its group, by a driver for its kind",
+     {**UNBOUND, "/sys/kernel/iommu_groups/7/devices/0000:01:00.1": Folder,
+      "/sys/bus/pci/devices/0000:01:00.1/driver": Link("../drivers/mlx5_vfio_pci")},
+     {"iommu-group": P}, 5, "0000:01:00.1"),
     ("wedged", {PCI + "/resets/wedged": "1\n"}, {"wedged": P}, 7, "did not come back"),
     ("wedged, since its firmware was refused",
      {PCI + "/resets/wedged": "1\n", PCI + "/firmware_version": "0.0.0.0\n",
@@ -307,6 +401,16 @@ CASES = [
     ("a container without the node",
      {NODE: None, "/proc/self/mountinfo": MOUNTS.replace("devtmpfs", "tmpfs")}, {"node": P}, 6,
      "container"),
+    ("no node, and mounts are not known", {NODE: None, "/proc/self/mountinfo": None}, {"node": P}, 6,
+     "/dev/accel has not"),
+    ("a container without a name for the group", {**CONTAINER, **node(group=988)}, {}, 0, ""),
+    ("a container whose user is not in the group",
+     {**CONTAINER, **node(group=988, opens="EACCES")}, {"node-mode": P}, 4, "--group-add 988"),
+    ("a container with the group's name, whose user is not in it",
+     {**CONTAINER, **node(opens="EACCES")}, {"node-access": P}, 4, "--group-add 106"),
+    ("a container without root",
+     {**CONTAINER, **node(group=65534, opens="EACCES"), "/proc/self/uid_map": "0 1000 1\n"},
+     {"node-mode": P}, 4, "keep-groups"),
     ("no node in the kernel", {PCI + "/accel/accel0/dev": None, PCI + "/accel/accel0": None},
      {"node": P}, 6, "made no node"),
     ("a file in the node's place", {NODE: "data\n"}, {"node": P}, 6, "no device node"),
@@ -325,6 +429,32 @@ CASES = [
      "8192 KiB"),
     ("little locked memory, for root", {"/proc/self/limits": limits(8388608),
                                         "/proc/self/status": status(0, 1 << 14)}, {}, 0, ""),
+    ("little locked memory, for root of a container without root",
+     {"/proc/self/limits": limits(8388608), "/proc/self/status": status(0, 1 << 14),
+      "/proc/self/uid_map": "         0       1000          1\n"}, {"memlock": W}, 0, "memlock=-1"),
+    ("little locked memory, for root of the first user namespace",
+     {"/proc/self/limits": limits(8388608), "/proc/self/status": status(0, 1 << 14),
+      "/proc/self/uid_map": "         0          0 4294967295\n"}, {}, 0, ""),
+    ("a control group that is slowed down",
+     {GROUP + "/memory.high": f"{128 << 20}\n", GROUP + "/memory.current": f"{32 << 20}\n"},
+     {"memory-limit": W}, 0, GROUP + "/memory.high"),
+    ("a limit of addresses",
+     {"/proc/self/limits": limits("unlimited").replace("space         unlimited",
+                                                       "space         200000000")},
+     {"memory-limit": W}, 0, "`ulimit -v unlimited`"),
+    ("little memory that nobody uses",
+     {"/proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 100000 kB\nSwapTotal: 0 kB\n"},
+     {"memory-limit": W}, 0, "the machine's memory"),
+    ("a control group of version 1",
+     {"/proc/self/cgroup": "5:cpu,cpuacct:/docker/x\n4:memory:/docker/x\n1:name=systemd:/\n",
+      "/proc/self/mountinfo": MOUNTS.splitlines()[0] + "\n"
+      "30 1 0:30 /docker/x /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+      "31 1 0:31 /docker/x /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n",
+      "/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{128 << 20}\n",
+      "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{32 << 20}\n",
+      "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "50000\n",
+      "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n"},
+     {"memory-limit": W, "processor-quota": W}, 0, "memory.limit_in_bytes"),
     ("a control group with little memory",
      {GROUP + "/memory.max": f"{128 << 20}\n", GROUP + "/memory.current": f"{32 << 20}\n"},
      {"memory-limit": W}, 0, "96 MiB of 128 MiB"),
@@ -338,9 +468,14 @@ CASES = [
     ("swiotlb=noforce", {"/proc/cmdline": "swiotlb=noforce\n"}, {}, 0, ""),
     ("a DMA mask of 32 bits", {PCI + "/iommu_group": None, PCI + "/dma_mask_bits": "32\n"},
      {"swiotlb": W}, 0, "DMA mask"),
+    ("a DMA mask that reaches all memory", {PCI + "/iommu_group": None, PCI + "/dma_mask_bits": "40\n"},
+     {}, 0, ""),
     ("a narrow link", {PCI + "/current_link_width": "4\n"}, {"link": W}, 0, "4 lanes of 16"),
     ("a slow link", {PCI + "/current_link_speed": "2.5 GT/s PCIe\n"}, {"link": W}, 0,
      "2.5 GT/s PCIe and could at 16.0"),
+    ("a narrow and slow link",
+     {PCI + "/current_link_width": "4\n", PCI + "/current_link_speed": "8 GT/s\n"}, {"link": W}, 0,
+     "4 lanes of 16, at 8 GT/s, and could run at 16.0"),
     ("no link", {PCI + "/current_link_speed": "Unknown\n", PCI + "/max_link_speed": "Unknown\n",
                  PCI + "/current_link_width": "0\n", PCI + "/max_link_width": "255\n"}, {}, 0, ""),
     ("errors of the link", {PCI + "/aer_dev_correctable": counters("COR", 12)}, {"aer": W}, 0,
@@ -353,4 +488,7 @@ CASES = [
     ("slow processors",
      {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n"},
      {"cpu-governor": W}, 0, "1 of 2"),
+    ("blanks around words", {PCI + "/power_state": " D0 \n", PCI + "/resets/wedged": "\t1 \n",
+                             "/proc/sys/kernel/tainted": " 512\n"}, {"wedged": P, "taint": W}, 7,
+     "tainted 512"),
 ]

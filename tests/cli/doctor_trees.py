@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from doctor_cases import (ADDRESS, BASE, CASES, Folder, Link, NODE, P, PCI, W, node)
+from doctor_cases import (ADDRESS, BASE, CASES, Folder, Link, NODE, P, PCI, UNLOADED, W, node)
 
 
 def put(root, path, content):
@@ -126,8 +126,8 @@ def try_devices(tester):
                           ([] if devices == {"0000:02:00.0"} else [str(devices)]))
         for name in ("pci:0000:03:00.0", "/dev/accel/accel7", "nowhere", ""):
             document, code = tester.examine(root, "-d", name)
-            wanted = ({"function": P}, 6) if name else ({"wedged": P}, 7)
-            tester.report(f"-d '{name}'", judge(document, code, *wanted, ""))
+            wanted = ({"function": P}, 6, "pci:" + ADDRESS) if name else ({"wedged": P}, 7, "")
+            tester.report(f"-d '{name}'", judge(document, code, *wanted))
         document, code = tester.examine(root, "-d", "soft")
         tester.report("-d soft has nothing to do with them", judge(document, code, {}, 0, ""))
 
@@ -149,6 +149,23 @@ def try_record(tester):
         tester.report("a folder with something in it is not written to",
                       [] if done.returncode == 2 and b"not empty" in done.stderr.lower()
                       else [str(done.returncode), done.stderr.decode()])
+
+
+def try_record_modprobe(tester):
+    """A record has what modprobe goes by: joined lines, and links that hide other files."""
+    for name, files, check in (
+            ("lines that a backslash joins", {"/etc/modprobe.d/x.conf": "blacklist \\\nembeng\n"},
+             "driver-blacklisted"),
+            ("links that hide a file", {"/etc/modprobe.d/x.conf": Link("/dev/null"),
+                                        "/usr/lib/modprobe.d/x.conf": "blacklist embeng\n"},
+             "driver-loaded")):
+        with tempfile.TemporaryDirectory() as folder:
+            root, record = os.path.join(folder, "root"), os.path.join(folder, "record")
+            make_tree(root, {**UNLOADED, **files})
+            before = tester.examine(root, "--record", record)
+            tester.report(f"a record has {name}",
+                          judge(*before, {check: P}, 9, "") +
+                          ([] if tester.examine(record) == before else ["the record differs"]))
 
 
 def try_text(tester):
@@ -326,6 +343,7 @@ def main():
     try_well(tester)
     try_devices(tester)
     try_record(tester)
+    try_record_modprobe(tester)
     try_text(tester)
     try_colors(tester)
     try_usage(tester)

@@ -91,6 +91,10 @@ static const struct {
 	{DEVICE "hwmon/hwmon0/temp1_input", "50000\n", false},
 	{DEVICE "hwmon/hwmon0/temp1_crit", "100000\n", false},
 	{"/dev/accel/accel0", "node 0660 owner 0 group 106 number 261:0 opens yes\n", false},
+	{"/proc/self/uid_map", "0 0 4294967295\n", false},
+	{"/proc/sys/kernel/modules_disabled", "0\n", false},
+	{"/lib/modprobe.d/a.conf", "install embeng /bin/x \\\nembeng\n", false},
+	{"/var/lib/dkms/embeng/0.1.0/6.12.9-amd64/x86_64/module/embeng.ko", "", false},
 };
 
 #define FILES (sizeof(files) / sizeof(files[0]))

@@ -44,9 +44,16 @@ void check_function(const struct machine *m, const struct function *device, stru
 			      "there and is used",
 			      EMBENG_PCI_VENDOR);
 	f->stops = true;
-	found_fix(f, "With a board: check its seat and power, then look again with `echo 1 "
-		     ">/sys/bus/pci/rescan` as root. Without one: `modprobe embeng_emu` makes an "
-		     "emulated function, and `-d soft` names the soft device");
+	if (m->named && m->functions.count)
+		found_fix(f,
+			  "`embeng list` shows the names of devices; the first function of "
+			  "vendor %04x is pci:%s",
+			  EMBENG_PCI_VENDOR, m->functions.list[0].address);
+	else
+		found_fix(f, "With a board: check its seat and power, then look again with `echo 1 "
+			     ">/sys/bus/pci/rescan` as root. Without one: `modprobe embeng_emu` "
+			     "makes an "
+			     "emulated function, and `-d soft` names the soft device");
 }
 
 /* Somebody may have told the driver about another id by its file new_id. */

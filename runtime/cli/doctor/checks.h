@@ -31,7 +31,13 @@ typedef void check_fn(const struct machine *m, const struct function *device, st
 /* bus.c */
 check_fn check_function, check_ids, check_answers, check_bars, check_bars_place;
 
-/* driver.c, driver_load.c */
+/* driver.c, driver_load.c, blacklist.c */
+/*
+ * Finds the driver's module by what modprobe goes by, whether the file is there or not. False if
+ * modprobe knows none for the release.
+ */
+bool find_driver_module(const struct machine *m, const char *release, char path[TREE_PATH]);
+
 check_fn check_kernel, check_driver_built, check_driver_blacklisted, check_driver_signed,
 	check_driver_loaded, check_taint, check_driver_bound;
 

@@ -29,15 +29,26 @@ static int read_kernel_version(const struct machine *m)
 	return sscanf(m->release, "%3d.%3d", &major, &minor) == 2 ? major * 100 + minor : 0;
 }
 
-/* True if the kernel's configuration says that it has no accel subsystem. */
+/*
+ * True if the kernel's configuration says that it has no accel subsystem. Distributions keep it in
+ * different places; the first that tells of DRM counts.
+ */
 static bool lacks_accel(const struct machine *m)
 {
-	char path[TREE_PATH];
-	char *text = tree_text(m->tree, tree_path(path, "/boot/config-%s", m->release), TREE_TEXT);
-	bool lacks = text && strstr(text, "\nCONFIG_DRM=") &&
-		     !strstr(text, "\nCONFIG_DRM_ACCEL=y\n");
+	static const struct {
+		const char *before, *after;
+	} places[] = {
+		{"/boot/config-", ""}, {FOLDER "/", "/config"}, {FOLDER "/", "/build/.config"}};
+	bool told = false, lacks = false;
+	char path[TREE_PATH], *text;
 
-	free(text);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !told; i++) {
+		tree_path(path, "%s%s%s", places[i].before, m->release, places[i].after);
+		text = tree_text(m->tree, path, TREE_TEXT);
+		told = text && strstr(text, "\nCONFIG_DRM=");
+		lacks = told && !strstr(text, "\nCONFIG_DRM_ACCEL=y\n");
+		free(text);
+	}
 	return lacks;
 }
 
@@ -59,7 +70,8 @@ void check_kernel(const struct machine *m, const struct function *device, struct
 			      m->release);
 		found_fix(f,
 			  "Debian's cloud kernels lack it: `apt install linux-image-amd64`, then "
-			  "start the machine with that kernel");
+			  "start the machine with that kernel; elsewhere, take a kernel with "
+			  "CONFIG_DRM_ACCEL=y");
 	} else if (version > NEWEST) {
 		found_warning(f, "Linux %s is newer than 7.3, and DKMS builds no driver for it",
 			      m->release);
@@ -72,8 +84,7 @@ void check_kernel(const struct machine *m, const struct function *device, struct
 
 /* -- the module on disk ---------------------------------------------------- */
 
-/* Finds the module's file by what modprobe goes by. False if modprobe knows none for the release. */
-static bool find_module(const struct machine *m, const char *release, char path[TREE_PATH])
+bool find_driver_module(const struct machine *m, const char *release, char path[TREE_PATH])
 {
 	char *text = tree_text(m->tree, tree_path(path, FOLDER "/%s/modules.dep", release),
 			       MODULES_DEP);
@@ -112,7 +123,7 @@ static bool find_other_release(const struct machine *m, char *release, size_t si
 		return false;
 	for (size_t i = 0; i < names.count && i < 16 && !found; i++) {
 		found = strcmp(names.list[i], m->release) && strlen(names.list[i]) < size &&
-			find_module(m, names.list[i], path);
+			find_driver_module(m, names.list[i], path);
 		if (found)
 			strcpy(release, names.list[i]);
 	}
@@ -135,6 +146,53 @@ static void find_dkms_version(const struct machine *m, char *version, size_t siz
 	tree_names_free(&names);
 }
 
+/* Finds a module in one folder, compressed or not. */
+static bool has_module_in(const struct machine *m, const char *folder, char path[TREE_PATH])
+{
+	static const char *const endings[] = {"", ".xz", ".zst", ".gz"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		tree_path(path, "%s/embeng.ko%s", folder, endings[i]);
+		if (tree_kind(m->tree, path) == TREE_FILE)
+			return true;
+	}
+	return false;
+}
+
+/* Finds a module that was copied into one of the usual places without a call of depmod. */
+static bool find_unlisted_module(const struct machine *m, char path[TREE_PATH])
+{
+	static const char *const places[] = {
+		"updates",	"updates/dkms", "updates/kmod",		"extra",
+		"extra/embeng", "extra/kmod",	"kernel/drivers/accel", "misc"};
+	char folder[TREE_PATH];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		tree_path(folder, FOLDER "/%s/%s", m->release, places[i]);
+		if (has_module_in(m, folder, path))
+			return true;
+	}
+	return false;
+}
+
+/* True if DKMS has built the module for the kernel that runs: "installed" is a step of its own. */
+static bool is_built_by_dkms(const struct machine *m, const char *version)
+{
+	char folder[TREE_PATH], path[TREE_PATH];
+	struct tree_names names;
+	bool built = false;
+
+	tree_path(path, DKMS "/%s/%s", version, m->release);
+	if (!*version || tree_list(m->tree, path, &names))
+		return false;
+	for (size_t i = 0; i < names.count && !built; i++) {
+		tree_path(folder, DKMS "/%s/%s/%s/module", version, m->release, names.list[i]);
+		built = has_module_in(m, folder, path);
+	}
+	tree_names_free(&names);
+	return built;
+}
+
 static void explain_missing_module(const struct machine *m, struct finding *f)
 {
 	char path[TREE_PATH], version[64], log[32] = "";
@@ -145,11 +203,12 @@ static void explain_missing_module(const struct machine *m, struct finding *f)
 			     "tree or as the package embeng-dkms, then `dkms autoinstall` as root");
 		return;
 	}
-	if (tree_kind(m->tree, tree_path(path, FOLDER "/%s/build", m->release)) != TREE_FOLDER) {
+	if (!is_built_by_dkms(m, version) &&
+	    tree_kind(m->tree, tree_path(path, FOLDER "/%s/build", m->release)) != TREE_FOLDER) {
 		found_fix(f,
-			  "As root: `apt install linux-headers-%s`, without which nothing can be "
-			  "built, then `dkms install embeng/%s -k %s`",
-			  m->release, version, m->release);
+			  "As root: `apt install linux-headers-%s` (Fedora: kernel-devel-%s), "
+			  "without which nothing can be built, then `dkms install embeng/%s -k %s`",
+			  m->release, m->release, version, m->release);
 		return;
 	}
 	if (tree_kind(m->tree, tree_path(path, DKMS "/%s/build/make.log", version)) == TREE_FILE)
@@ -163,7 +222,7 @@ void check_driver_built(const struct machine *m, const struct function *device, 
 	char path[TREE_PATH], other[96], version[64];
 
 	(void)device;
-	if (find_module(m, m->release, path)) {
+	if (find_driver_module(m, m->release, path)) {
 		found_ok(f, "%.300s", path);
 		return;
 	}
@@ -172,8 +231,18 @@ void check_driver_built(const struct machine *m, const struct function *device, 
 			 m->release);
 		return;
 	}
+	if (find_unlisted_module(m, path)) {
+		found_problem(f, CLI_NO_DRIVER, "%.300s is there, but modprobe does not know it",
+			      path);
+		found_fix(f, "As root: `depmod -a %s`, then `modprobe embeng`", m->release);
+		return;
+	}
 	find_dkms_version(m, version, sizeof(version));
-	if (find_other_release(m, other, sizeof(other)))
+	if (is_built_by_dkms(m, version))
+		found_problem(f, CLI_NO_DRIVER,
+			      "DKMS has built embeng %s for Linux %s, but not installed it",
+			      version, m->release);
+	else if (find_other_release(m, other, sizeof(other)))
 		found_problem(f, CLI_NO_DRIVER,
 			      "there is a module for Linux %s, but none for %s, which runs", other,
 			      m->release);
@@ -187,112 +256,17 @@ void check_driver_built(const struct machine *m, const struct function *device, 
 	explain_missing_module(m, f);
 }
 
-/* -- the blacklist --------------------------------------------------------- */
-
-/* True if a line of modprobe's configuration keeps the driver from being loaded. */
-static bool is_forbidding(const char *line)
-{
-	char verb[16], module[16], command[32] = "";
-	int words = sscanf(line, "%15s %15s %31s", verb, module, command);
-
-	if (words < 2 || strcmp(module, "embeng"))
-		return false;
-	return !strcmp(verb, "blacklist") ||
-	       (!strcmp(verb, "install") &&
-		(strstr(command, "false") || strstr(command, "true") || !strcmp(command, ":")));
-}
-
-static bool forbids_driver(const struct machine *m, const char *path)
-{
-	char *text = tree_text(m->tree, path, TREE_TEXT);
-	bool forbids = false;
-
-	for (const char *line = text; line && !forbids; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		forbids = is_forbidding(line);
-	}
-	free(text);
-	return forbids;
-}
-
-/* Finds the file of modprobe's configuration that forbids the driver. */
-static bool find_blacklist(const struct machine *m, char path[TREE_PATH])
-{
-	static const char *const folders[] = {"/etc/modprobe.d", "/run/modprobe.d",
-					      "/usr/lib/modprobe.d", "/lib/modprobe.d"};
-	struct tree_names names;
-	bool found = false;
-
-	for (size_t k = 0; k < sizeof(folders) / sizeof(folders[0]) && !found; k++) {
-		if (tree_list(m->tree, folders[k], &names))
-			continue;
-		for (size_t i = 0; i < names.count && !found; i++) {
-			const char *end = strrchr(names.list[i], '.');
-
-			found = end && !strcmp(end, ".conf") &&
-				forbids_driver(m,
-					       tree_path(path, "%s/%s", folders[k], names.list[i]));
-		}
-		tree_names_free(&names);
-	}
-	return found;
-}
-
-/* Finds the option of the command line that forbids the driver, whose value is a list. */
-static const char *find_boot_blacklist(const struct machine *m)
-{
-	static const char *const names[] = {"module_blacklist", "modprobe.blacklist"};
-	char value[256];
-
-	for (size_t i = 0; i < 2; i++) {
-		if (!read_boot_option(m, names[i], value, sizeof(value)))
-			continue;
-		for (char *c = value; *c; c++)
-			*c = *c == ',' ? ' ' : *c;
-		if (has_word_in(value, "embeng"))
-			return names[i];
-	}
-	return NULL;
-}
-
-void check_driver_blacklisted(const struct machine *m, const struct function *device,
-			      struct finding *f)
-{
-	const char *option = find_boot_blacklist(m);
-	char path[TREE_PATH] = "";
-	bool file = !option && find_blacklist(m, path);
-
-	(void)device;
-	if (!option && !file) {
-		found_ok(f, "neither modprobe.d nor the kernel's command line forbids it");
-		return;
-	}
-	if (is_driver_loaded(m))
-		found_warning(f, "%.300s forbids the driver, which is loaded all the same",
-			      option ? option : path);
-	else
-		found_problem(f, CLI_NO_DRIVER, "%.300s forbids the driver",
-			      option ? option : path);
-	if (option)
-		found_fix(f,
-			  "Take embeng out of %s= on the kernel's command line (on Debian: "
-			  "/etc/default/grub, then `update-grub`) and start the machine again",
-			  option);
-	else
-		found_fix(f,
-			  "Take the line about embeng out of %.300s, then `modprobe embeng`, as "
-			  "root",
-			  path);
-}
-
 /* -- signatures ------------------------------------------------------------ */
+
+#define LOCKDOWN "/sys/kernel/security/lockdown"
+#define EFI "/sys/firmware/efi"
 
 /* The word in brackets of "none [integrity] confidentiality". */
 static bool is_locked_down(const struct machine *m)
 {
 	char line[TREE_LINE];
 
-	return !tree_line(m->tree, "/sys/kernel/security/lockdown", line, sizeof(line)) &&
+	return !tree_line(m->tree, LOCKDOWN, line, sizeof(line)) &&
 	       (strstr(line, "[integrity]") || strstr(line, "[confidentiality]"));
 }
 
@@ -304,21 +278,22 @@ static const char *find_enforcement(const struct machine *m)
 	if (!tree_line(m->tree, "/sys/module/module/parameters/sig_enforce", line, sizeof(line)) &&
 	    *line == 'Y')
 		return "module.sig_enforce";
-	if (read_boot_option(m, "module.sig_enforce", value, sizeof(value)) && *value != '0')
+	/* The word alone says yes, too. */
+	if (read_boot_option(m, "module.sig_enforce", value, sizeof(value)) &&
+	    (!*value || strchr("yYtT1", *value) || !strcmp(value, "on")))
 		return "module.sig_enforce";
 	return is_locked_down(m) ? "lockdown" : NULL;
 }
 
-/* The byte behind the variable's four bytes of attributes is 1. */
-static bool has_secure_boot(const struct machine *m)
+/* The byte behind the variable's four bytes of attributes is 1. A machine without EFI has none. */
+static const char *read_secure_boot(const struct machine *m)
 {
 	unsigned char state[5];
 
-	return tree_bytes(m->tree,
-			  "/sys/firmware/efi/efivars/"
-			  "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
-			  state, sizeof(state)) == sizeof(state) &&
-	       state[4] == 1;
+	if (tree_bytes(m->tree, EFI "/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+		       state, sizeof(state)) == sizeof(state))
+		return state[4] == 1 ? "on" : "off";
+	return tree_kind(m->tree, EFI) == TREE_FOLDER ? "not known" : "off";
 }
 
 static bool is_signed_file(const struct machine *m, const char *path)
@@ -329,34 +304,63 @@ static bool is_signed_file(const struct machine *m, const char *path)
 	       !memcmp(end, SIGNATURE, sizeof(end));
 }
 
+static void explain_signature(struct finding *f)
+{
+	found_fix(f,
+		  "As root: `mokutil --import /var/lib/dkms/mok.pub`, start the machine again and "
+		  "confirm the key, then `dkms install --force embeng`; or switch Secure Boot "
+		  "off");
+}
+
+/*
+ * Most distributions' kernels lock themselves down where Secure Boot is on. One that does not tell,
+ * because securityfs is not mounted, may do so.
+ */
+static bool may_be_locked_down(const struct machine *m, const char *boot)
+{
+	char line[TREE_LINE];
+
+	return !strcmp(boot, "on") && tree_line(m->tree, LOCKDOWN, line, sizeof(line));
+}
+
+static bool is_plain_module(const char *path)
+{
+	const char *ending = strrchr(path, '.');
+
+	return ending && !strcmp(ending, ".ko");
+}
+
 void check_driver_signed(const struct machine *m, const struct function *device, struct finding *f)
 {
-	const char *by = find_enforcement(m), *boot = has_secure_boot(m) ? "on" : "off";
+	const char *by = find_enforcement(m), *boot = read_secure_boot(m);
+	bool may_enforce = !by && may_be_locked_down(m, boot);
 	char path[TREE_PATH];
 
 	(void)device;
 	if (is_driver_loaded(m)) {
 		found_ok(f, "the kernel has taken the module; Secure Boot is %s", boot);
-		return;
-	}
-	if (!by || !find_module(m, m->release, path)) {
+	} else if ((!by && !may_enforce) || !find_driver_module(m, m->release, path)) {
 		found_ok(f, "nothing enforces signatures of modules; Secure Boot is %s", boot);
-		return;
-	}
-	found_fix(f,
-		  "As root: `mokutil --import /var/lib/dkms/mok.pub`, start the machine again and "
-		  "confirm the key, then `dkms install --force embeng`; or switch Secure Boot "
-		  "off");
-	if (strcmp(path + strlen(path) - 3, ".ko"))
+	} else if (is_plain_module(path) && is_signed_file(m, path)) {
+		found_ok(f, "%s%s (Secure Boot is %s), and the module has one",
+			 by ? by : "the kernel may enforce signatures",
+			 by ? " enforces signatures" : "", boot);
+	} else if (may_enforce) {
+		found_warning(f, "Secure Boot is on, so that the kernel may refuse the module%s",
+			      is_plain_module(path) ? ", which has no signature"
+						    : ", whose signature a compressed file does "
+						      "not show");
+		explain_signature(f);
+	} else if (!is_plain_module(path)) {
 		found_warning(f,
 			      "%s enforces signatures (Secure Boot is %s), and a compressed module "
 			      "does not show its own: `modinfo -F signer embeng` says it",
 			      by, boot);
-	else if (is_signed_file(m, path))
-		found_ok(f, "%s enforces signatures (Secure Boot is %s), and the module has one",
-			 by, boot);
-	else
+		explain_signature(f);
+	} else {
 		found_problem(f, CLI_NO_DRIVER,
 			      "%s enforces signatures (Secure Boot is %s), and the module has none",
 			      by, boot);
+		explain_signature(f);
+	}
 }

@@ -8,24 +8,53 @@
 
 #include "checks.h"
 
+/* modprobe would fail in the first two cases, and say less about them. */
+static void explain_unloaded(const struct machine *m, struct finding *f)
+{
+	char path[TREE_PATH];
+	uint64_t closed;
+
+	if (!tree_number(m->tree, "/proc/sys/kernel/modules_disabled", &closed) && closed) {
+		found_problem(f, CLI_NO_DRIVER,
+			      "the module embeng is not loaded, and the kernel takes no module "
+			      "until it is started again (kernel.modules_disabled)");
+		found_fix(f, "Take kernel.modules_disabled out of /etc/sysctl.conf and "
+			     "/etc/sysctl.d, or put embeng into /etc/modules-load.d, which comes "
+			     "first; then start the machine again");
+	} else if (find_driver_module(m, m->release, path) &&
+		   tree_kind(m->tree, path) == TREE_NOTHING) {
+		found_problem(f, CLI_NO_DRIVER,
+			      "the module embeng is not loaded, and %.300s, of which modprobe "
+			      "knows, is not there",
+			      path);
+		found_fix(f, "As root: `dkms install --force embeng`, or where the module was "
+			     "installed by hand install it again; then `depmod -a` and `modprobe "
+			     "embeng`");
+	} else {
+		found_problem(f, CLI_NO_DRIVER, "the module embeng is not loaded");
+		found_fix(f,
+			  "`modprobe embeng` as root; if that says 'Key was rejected by service', "
+			  "enrol the key that signed the module with `mokutil --import`");
+	}
+}
+
 void check_driver_loaded(const struct machine *m, const struct function *device, struct finding *f)
 {
 	char state[32];
 
 	(void)device;
 	if (!is_driver_loaded(m)) {
-		found_problem(f, CLI_NO_DRIVER, "the module embeng is not loaded");
-		found_fix(f,
-			  "`modprobe embeng` as root; if that says 'Key was rejected by service', "
-			  "enrol the key that signed the module with `mokutil --import`");
+		explain_unloaded(m, f);
 		return;
 	}
-	if (!tree_line(m->tree, "/sys/module/embeng/initstate", state, sizeof(state)) &&
-	    strcmp(state, "live"))
-		found_warning(f, "the module embeng is '%.31s': it is just loaded or unloaded",
-			      state);
-	else
+	if (tree_line(m->tree, "/sys/module/embeng/initstate", state, sizeof(state)) ||
+	    !strcmp(state, "live")) {
 		found_ok(f, "the module embeng is loaded");
+		return;
+	}
+	found_warning(f, "the module embeng is '%.31s': it is just loaded or unloaded", state);
+	found_fix(f, "Look again in a minute; if it stays so, the end of `dmesg` says what it "
+		     "waits for");
 }
 
 /* Bits of /proc/sys/kernel/tainted after which nothing in the kernel can be relied on. */

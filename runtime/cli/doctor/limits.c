@@ -61,7 +61,7 @@ void check_memlock(const struct machine *m, const struct function *device, struc
 	read_status_number(m, "CapEff:", 16, &rights);
 	if (bytes == UINT64_MAX) {
 		found_ok(f, "locked memory is not limited");
-	} else if (rights >> CAP_IPC_LOCK_BIT & 1) {
+	} else if (rights >> CAP_IPC_LOCK_BIT & 1 && !has_user_namespace(m)) {
 		found_ok(f,
 			 "the limit of %" PRIu64 " MiB does not bind this process (CAP_IPC_LOCK)",
 			 bytes / MIB);
@@ -71,8 +71,9 @@ void check_memlock(const struct machine *m, const struct function *device, struc
 		found_warning(f, "%" PRIu64 " KiB of memory may be locked", bytes / 1024);
 		found_fix(f, "`ulimit -l unlimited` where the hard limit allows it; else put "
 			     "`@render - memlock unlimited` into "
-			     "/etc/security/limits.d/embeng.conf and log in again, or set "
-			     "LimitMEMLOCK=infinity in the service's unit");
+			     "/etc/security/limits.d/embeng.conf and log in again, set "
+			     "LimitMEMLOCK=infinity in the service's unit, or start the container "
+			     "with `docker run --ulimit memlock=-1`");
 	}
 }
 
@@ -107,6 +108,24 @@ static bool read_limits(const struct machine *m, struct host_limits *limits)
 	return allowed && !host_limits_read_by(read_tree_text, m->tree, allowed, limits);
 }
 
+/* @by: see struct host_limits */
+static void explain_memory_limit(const char *by, struct finding *f)
+{
+	if (!*by)
+		found_fix(f, "End what else runs on the machine, or give it more memory");
+	else if (!strncmp(by, "ulimit", 6))
+		found_fix(f,
+			  "`%.9s unlimited` where the hard limit allows it, or LimitAS= and "
+			  "LimitDATA= in the service's unit",
+			  by);
+	else if (*by != '/')
+		found_fix(f, "Give the machine more swap, or `sysctl vm.overcommit_memory=0` as "
+			     "root");
+	else
+		found_fix(f, "Give the container or the unit more memory (`docker run --memory`, "
+			     "MemoryMax=, MemoryHigh=), or end what else runs in it");
+}
+
 void check_memory_limit(const struct machine *m, const struct function *device, struct finding *f)
 {
 	struct host_limits limits;
@@ -124,10 +143,8 @@ void check_memory_limit(const struct machine *m, const struct function *device, 
 	found_warning(f,
 		      "%" PRIu64 " MiB of %" PRIu64 " MiB can still be taken; the limit is %.200s",
 		      limits.available / MIB, limits.memory / MIB,
-		      *limits.most_by ? limits.most_by : "the machine's memory");
-	found_fix(f,
-		  "Give the container or the unit more memory (`docker run --memory`, MemoryMax=), "
-		  "or end what else runs in it");
+		      *limits.available_by ? limits.available_by : "the machine's memory");
+	explain_memory_limit(limits.available_by, f);
 }
 
 void check_processor_quota(const struct machine *m, const struct function *device,

@@ -30,8 +30,30 @@ struct machine {
 /* True if @word is one of the words of @list, which blanks, tabs or newlines part. */
 bool has_word_in(const char *list, const char *word);
 
-/* Copies the value of the last word "NAME=VALUE" of the command line. False if there is none. */
+/**
+ * struct boot_word - a word of the kernel's command line, without its quotes
+ * @name, @name_length: what stands in front of '='
+ * @value, @length: what stands behind; "" if there is no '='
+ */
+struct boot_word {
+	const char *name, *value;
+	size_t name_length, length;
+};
+
+/* Takes the next word at *@at and moves *@at behind it. False if there is none. */
+bool next_boot_word(const char **at, struct boot_word *word);
+
+/* True if the word has this name, in which the kernel takes '-' for '_'. */
+bool is_boot_word(const struct boot_word *word, const char *name);
+
+/*
+ * Copies the value of the last word "NAME=VALUE", or "" of a word "NAME", of the command line. False
+ * if there is none.
+ */
 bool read_boot_option(const struct machine *m, const char *name, char *value, size_t size);
+
+/* True if the process is in a user namespace of its own, as in a container without root. */
+bool has_user_namespace(const struct machine *m);
 
 /* True if the driver is loaded. */
 bool is_driver_loaded(const struct machine *m);

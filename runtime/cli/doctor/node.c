@@ -21,11 +21,14 @@ static int look_at_node(const struct machine *m, const struct function *device,
 	return tree_node(m->tree, tree_path(path, "/dev/accel/%s", device->node), node);
 }
 
-/* The kernel makes nodes by itself where /dev is a devtmpfs. In a container /dev is another one. */
+/*
+ * The kernel makes nodes by itself where /dev is a devtmpfs. In a container, and in a systemd unit with
+ * PrivateDevices=, /dev is another one. Nothing is said of them where the mounts are not known.
+ */
 static bool makes_nodes(const struct machine *m)
 {
 	char *text = tree_text(m->tree, "/proc/self/mountinfo", TREE_TEXT);
-	bool makes = false;
+	bool makes = !text;
 
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		char point[64] = "", type[32] = "";
@@ -62,6 +65,11 @@ void check_node(const struct machine *m, const struct function *device, struct f
 			  device->node, device->address);
 		return;
 	}
+	if (err == -EACCES) {
+		found_problem(f, CLI_PERMISSION, "this process may not look into /dev/accel");
+		found_fix(f, "`chmod 0755 /dev/accel` as root");
+		return;
+	}
 	if (makes_nodes(m)) {
 		found_problem(f, CLI_NO_DEVICE,
 			      "the kernel has the node %s, but /dev/accel has not", device->node);
@@ -75,8 +83,9 @@ void check_node(const struct machine *m, const struct function *device, struct f
 		      "this container has no /dev/accel/%s, though the machine has the device",
 		      device->node);
 	found_fix(f,
-		  "Start the container with the node: `docker run --device /dev/accel/%s`, or in a "
-		  "pod's resources by a device plugin",
+		  "Start the container with the node: `docker run --device /dev/accel/%s`, with "
+		  "podman alike, or in a pod's resources by a device plugin; a systemd unit sees "
+		  "it with PrivateDevices=no",
 		  device->node);
 }
 
@@ -124,6 +133,31 @@ static void read_group_name(const struct machine *m, unsigned int group, char na
 	free(text);
 }
 
+/*
+ * A container has a list of groups of its own, in which the machine's group has another name or none,
+ * and udev does not run there.
+ */
+static void judge_container_node(const struct machine *m, const struct function *device,
+				 const struct tree_node *node, struct finding *f)
+{
+	if (node->opens != -EACCES) {
+		found_ok(f, "/dev/accel/%s is of the machine's group %u, mode %04o", device->node,
+			 node->group, node->mode);
+		return;
+	}
+	found_problem(
+		f, CLI_PERMISSION,
+		"/dev/accel/%s is of the machine's group %u, mode %04o, and this process of a "
+		"container may not open it",
+		device->node, node->group, node->mode);
+	if (has_user_namespace(m))
+		found_fix(f,
+			  "Be in the group " GROUP " outside of the container, and start it with "
+			  "`--group-add keep-groups` (podman)");
+	else
+		found_fix(f, "Start the container with `docker run --group-add %u`", node->group);
+}
+
 void check_node_mode(const struct machine *m, const struct function *device, struct finding *f)
 {
 	struct tree_node node;
@@ -136,6 +170,10 @@ void check_node_mode(const struct machine *m, const struct function *device, str
 	read_group_name(m, node.group, group);
 	if (!strcmp(group, GROUP) && node.mode == 0660) {
 		found_ok(f, "/dev/accel/%s is of the group " GROUP ", mode 0660", device->node);
+		return;
+	}
+	if (node.mode == 0660 && !makes_nodes(m)) {
+		judge_container_node(m, device, &node, f);
 		return;
 	}
 	if (node.opens == -EACCES)
@@ -162,6 +200,14 @@ static void explain_refused_node(const struct machine *m, const struct tree_node
 	read_group_name(m, node->group, group);
 	if (node->opens == -EACCES) {
 		found_problem(f, CLI_PERMISSION, "this user is not in the group %s", group);
+		if (!makes_nodes(m)) {
+			found_fix(f,
+				  "Start the container with `docker run --group-add %u`; with "
+				  "podman without root, be in the group outside and use "
+				  "`--group-add keep-groups`",
+				  node->group);
+			return;
+		}
 		found_fix(f, "`usermod -aG %s USER` as root, then log in again", group);
 		return;
 	}

@@ -10,7 +10,7 @@
 
 #include "checks.h"
 
-#define FOUR_GIB ((uint64_t)4 << 30)
+#define DMA_MASK "a DMA mask that does not reach all memory"
 
 void check_power(const struct machine *m, const struct function *device, struct finding *f)
 {
@@ -68,7 +68,10 @@ void check_link(const struct machine *m, const struct function *device, struct f
 		found_ok(f, "%s, %s lanes", speed, width);
 		return;
 	}
-	if (lanes < best_lanes)
+	if (lanes < best_lanes && now < best)
+		found_warning(f, "the link has %s lanes of %s, at %s, and could run at %s", width,
+			      best_width, speed, best_speed);
+	else if (lanes < best_lanes)
 		found_warning(f, "the link has %s lanes of %s, at %s", width, best_width, speed);
 	else
 		found_warning(f, "the link runs at %s and could at %s", speed, best_speed);
@@ -152,7 +155,7 @@ static bool find_taken(const struct machine *m, const struct function *device, c
 		tree_path(path, "/sys/bus/pci/devices/%s/driver", names.list[i]);
 		found = strcmp(names.list[i], device->address) &&
 			!tree_link(m->tree, path, driver, sizeof(driver)) &&
-			!strncmp(driver, "vfio", 4);
+			strstr(driver, "vfio"); /* "mlx5_vfio_pci" is one, too */
 		if (found)
 			snprintf(taken, 64, "%.63s", names.list[i]);
 	}
@@ -227,8 +230,8 @@ static const char *find_bouncing(const struct machine *m, const struct function 
 		return "mem_encrypt=on on the kernel's command line";
 	if (!strcmp(device->driver, "embeng") && !read_group(m, device, group) &&
 	    read_device_number(m, device, "dma_mask_bits", &bits) && bits < 64 &&
-	    read_machine_memory(m) > FOUR_GIB)
-		return "a DMA mask that does not reach all memory";
+	    read_machine_memory(m) > (uint64_t)1 << bits)
+		return DMA_MASK;
 	return NULL;
 }
 
@@ -241,7 +244,12 @@ void check_swiotlb(const struct machine *m, const struct function *device, struc
 		return;
 	}
 	found_warning(f, "all that the device reads and writes is copied: %s", why);
-	found_fix(f, "Start the machine without that option (on Debian: /etc/default/grub, then "
-		     "`update-grub`), or with an IOMMU switched on. A confidential virtual machine "
-		     "cannot do without bounce buffers");
+	if (!strcmp(why, DMA_MASK))
+		found_fix(f, "Switch the IOMMU on, in the machine's firmware setup or by "
+			     "intel_iommu=on on the kernel's command line");
+	else
+		found_fix(f,
+			  "Start the machine without that option (on Debian: "
+			  "/etc/default/grub, then `update-grub`), or with an IOMMU switched on. "
+			  "A confidential virtual machine cannot do without bounce buffers");
 }

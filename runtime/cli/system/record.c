@@ -100,11 +100,26 @@ static const struct {
 	const char *pattern;
 	void (*line)(FILE *to, const char *line, size_t length);
 } kept_lines[] = {
-	{"/etc/group", keep_group},	    {"/etc/modprobe.d/*", keep_module},
-	{"/lib/modprobe.d/*", keep_module}, {"/lib/modules/*/modules.dep", keep_module},
-	{"/proc/cmdline", keep_words},	    {"/proc/self/mountinfo", keep_mount},
-	{"/run/modprobe.d/*", keep_module}, {"/usr/lib/modprobe.d/*", keep_module},
+	{"/etc/group", keep_group},
+	{"/etc/modprobe.d/*", keep_module},
+	{"/lib/modprobe.d/*", keep_module},
+	{"/lib/modules/*/modules.dep", keep_module},
+	{"/proc/cmdline", keep_words},
+	{"/proc/self/mountinfo", keep_mount},
+	{"/run/modprobe.d/*", keep_module},
+	{"/usr/lib/modprobe.d/*", keep_module},
+	{"/usr/local/lib/modprobe.d/*", keep_module},
 };
+
+/* modprobe joins a line that a backslash ends with the next one. */
+static size_t find_line_end(const char *data, size_t at, size_t length)
+{
+	const char *newline = memchr(data + at, '\n', length - at);
+
+	while (newline && newline > data + at && newline[-1] == '\\')
+		newline = memchr(newline + 1, '\n', (size_t)(data + length - newline - 1));
+	return newline ? (size_t)(newline - data) : length;
+}
 
 static void write_kept(FILE *to, const char *path, const char *data, size_t length)
 {
@@ -112,9 +127,7 @@ static void write_kept(FILE *to, const char *path, const char *data, size_t leng
 		if (fnmatch(kept_lines[i].pattern, path, 0))
 			continue;
 		for (size_t at = 0, end; at < length; at = end + 1) {
-			const char *newline = memchr(data + at, '\n', length - at);
-
-			end = newline ? (size_t)(newline - data) : length;
+			end = find_line_end(data, at, length);
 			kept_lines[i].line(to, data + at, end - at);
 		}
 		return;

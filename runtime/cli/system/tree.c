@@ -40,12 +40,19 @@ static int open_in_root(int root, const char *path, int flags)
 
 int tree_open_path(const struct tree *tree, const char *path, int flags)
 {
+	char usr[TREE_PATH + 4];
 	int fd;
 
 	if (*path != '/')
 		return -ENOENT;
-	if (tree->recorded)
-		return open_in_root(tree->root, path, flags | O_CLOEXEC);
+	if (tree->recorded) {
+		fd = open_in_root(tree->root, path, flags | O_CLOEXEC);
+		/* Somebody may have copied /usr without the link by which it has /lib. */
+		if (fd != -ENOENT || strncmp(path, "/lib/", 5) ||
+		    snprintf(usr, sizeof(usr), "/usr%s", path) >= (int)sizeof(usr))
+			return fd;
+		return open_in_root(tree->root, usr, flags | O_CLOEXEC);
+	}
 	fd = open(path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -201,25 +208,63 @@ static void clean_text(char *text, size_t length)
 	text[length] = '\0';
 }
 
+#define TEXT_FIRST 16384
+
+/*
+ * Reads a file of up to @most bytes into a buffer that grows with it: most files are short, and the
+ * longest are a hundred times as long as their fellows. Return: its length or a negative errno.
+ */
+static ssize_t read_growing(int fd, size_t most, char **text)
+{
+	size_t room = most < TEXT_FIRST ? most : TEXT_FIRST, length = 0;
+
+	*text = NULL;
+	for (;;) {
+		char *larger = realloc(*text, room + 2);
+		ssize_t got = -ENOMEM;
+
+		if (larger) {
+			*text = larger;
+			got = read_tree_file(fd, larger + length, room + 1 - length);
+		}
+		if (got < 0)
+			return got;
+		length += (size_t)got;
+		if (length <= room)
+			return (ssize_t)length;
+		if (room == most)
+			return -EFBIG;
+		room = room > most / 2 ? most : 2 * room;
+	}
+}
+
 char *tree_text(struct tree *tree, const char *path, size_t most)
 {
 	int fd = open_tree_file(tree, path);
-	char *text = fd < 0 ? NULL : malloc(most + 2), *fitting;
-	ssize_t got = fd < 0 ? fd : -ENOMEM;
+	char *text = NULL, *fitting;
+	ssize_t got = fd < 0 ? fd : read_growing(fd, most, &text);
 
-	if (text)
-		got = read_tree_file(fd, text, most + 1);
 	if (fd >= 0)
 		close(fd);
-	if (got < 0 || (size_t)got > most) {
+	if (got < 0) {
 		free(text);
-		errno = got < 0 ? (int)-got : EFBIG;
+		errno = (int)-got;
 		return NULL;
 	}
 	record_file(tree, path, text, (size_t)got);
 	clean_text(text, (size_t)got);
 	fitting = realloc(text, (size_t)got + 1);
 	return fitting ? fitting : text;
+}
+
+static void strip_line(char *line)
+{
+	size_t first = strspn(line, " \t"), end = strlen(line);
+
+	while (end > first && strchr(" \t", line[end - 1]))
+		end--;
+	memmove(line, line + first, end - first);
+	line[end - first] = '\0';
 }
 
 int tree_line(struct tree *tree, const char *path, char *line, size_t size)
@@ -234,6 +279,7 @@ int tree_line(struct tree *tree, const char *path, char *line, size_t size)
 	clean_text(line, (size_t)got);
 	whole = strchr(line, '\n') || (size_t)got < size - 1;
 	line[whole ? strcspn(line, "\n") : 0] = '\0';
+	strip_line(line);
 	return whole ? 0 : -EFBIG;
 }
 

@@ -14,7 +14,11 @@
 #define TREE_PATH 512	 /* bytes of a path; a longer one is -ENAMETOOLONG */
 #define TREE_LIST 4096	 /* most names of a folder; what is beyond is left out */
 #define TREE_LINE 512	 /* bytes that hold any line that the kernel writes into one attribute */
-#define TREE_TEXT 262144 /* bytes of a file of many lines, such as /proc/self/mountinfo */
+/*
+ * Bytes of a file of many lines. Debian's configuration of a kernel has 300,000, and a machine with
+ * thousands of containers has as much in /proc/self/mountinfo.
+ */
+#define TREE_TEXT 4194304
 
 struct tree;
 
@@ -76,6 +80,7 @@ char *tree_text(struct tree *tree, const char *path, size_t most);
 
 /**
  * tree_line() - read the first line of a file, cleaned as tree_text() does it, without its newline
+ * and without blanks around it
  * @line: "" on failure
  *
  * Return: 0 or a negative errno; -EFBIG if it does not fit.

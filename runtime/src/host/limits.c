@@ -145,11 +145,23 @@ static const struct version versions[] = {
 	 NULL},
 };
 
-static void take_memory_limit(struct host_limits *out, uint64_t limit, uint64_t used)
+/* Writes what says a limit: @file, in folder @group if that is not "". */
+static void name_limit(char by[256], const char *group, const char *file)
 {
+	snprintf(by, 256, "%.160s%s%.64s", group, *group ? "/" : "", file);
+}
+
+/* A limit of which @used is taken already. @group, @file: see name_limit(). */
+static void take_memory_limit(struct host_limits *out, uint64_t limit, uint64_t used,
+			      const char *group, const char *file)
+{
+	uint64_t left = limit > used ? limit - used : 0;
+
 	lower_to(&out->memory, limit);
-	if (limit != UINT64_MAX)
-		lower_to(&out->available, limit > used ? limit - used : 0);
+	if (limit == UINT64_MAX || left >= out->available)
+		return;
+	out->available = left;
+	name_limit(out->available_by, group, file);
 }
 
 /* Pages of files count as used, and make room for others like those of the machine. */
@@ -168,8 +180,8 @@ static uint64_t count_used(struct look *look, const char *group, const struct ve
 }
 
 /*
- * A limit that no process gets beyond, of which this one has @own already. @file: what says so, in
- * folder @group if that is not "".
+ * A limit that no process gets beyond, of which this one has @own already. @group, @file: see
+ * name_limit().
  */
 static void take_hard_limit(struct look *look, uint64_t limit, uint64_t own, const char *group,
 			    const char *file)
@@ -180,8 +192,7 @@ static void take_hard_limit(struct look *look, uint64_t limit, uint64_t own, con
 	if (limit == UINT64_MAX || left >= out->most)
 		return;
 	out->most = left;
-	snprintf(out->most_by, sizeof(out->most_by), "%.160s%s%.64s", group, *group ? "/" : "",
-		 file);
+	name_limit(out->most_by, group, file);
 }
 
 /* A group may swap out what it has beyond its limit, as far as the machine has swap. */
@@ -198,14 +209,14 @@ static void take_memory_group(struct look *look, const char *group, const struct
 
 	for (int i = 0; i < 2 && version->limits[i]; i++) {
 		limit = read_group_number(look, group, version->limits[i]);
-		take_memory_limit(look->out, limit, used);
+		take_memory_limit(look->out, limit, used, group, version->limits[i]);
 		/* The second one slows a group down and ends nobody. */
 		if (i == 0)
 			take_group_limit(look, limit, group, version->limits[i]);
 	}
 	if (version->inherited) {
 		limit = find_number(stat, version->inherited, 1, UINT64_MAX);
-		take_memory_limit(look->out, limit, used);
+		take_memory_limit(look->out, limit, used, group, "memory.stat");
 		take_group_limit(look, limit, group, "memory.stat");
 	}
 	free(stat);
@@ -386,6 +397,10 @@ static void take_all_groups(struct look *look)
 
 /* -- the machine and the process ------------------------------------------ */
 
+#define ADDRESSES "ulimit -v (RLIMIT_AS)"
+#define DATA "ulimit -d (RLIMIT_DATA)"
+#define COMMIT "CommitLimit of /proc/meminfo"
+
 /* The process's own limits, on addresses (RLIMIT_AS) and on memory that it may write. */
 static void take_process(struct look *look)
 {
@@ -396,10 +411,10 @@ static void take_process(struct look *look)
 	uint64_t mapped = find_number(status, "VmSize:", 1024, 0);
 	uint64_t written = find_number(status, "VmData:", 1024, 0);
 
-	take_memory_limit(look->out, addresses, mapped);
-	take_hard_limit(look, addresses, mapped, "", "ulimit -v (RLIMIT_AS)");
-	take_memory_limit(look->out, data, written);
-	take_hard_limit(look, data, written, "", "ulimit -d (RLIMIT_DATA)");
+	take_memory_limit(look->out, addresses, mapped, "", ADDRESSES);
+	take_hard_limit(look, addresses, mapped, "", ADDRESSES);
+	take_memory_limit(look->out, data, written, "", DATA);
+	take_hard_limit(look, data, written, "", DATA);
 	free(status);
 	free(limits);
 }
@@ -411,8 +426,9 @@ static void take_commit_limit(struct look *look, const char *meminfo)
 	uint64_t limit = find_number(meminfo, "CommitLimit:", 1024, UINT64_MAX);
 
 	if (parse_leading_number(mode) == 2) {
-		take_memory_limit(look->out, limit, find_number(meminfo, "Committed_AS:", 1024, 0));
-		take_hard_limit(look, limit, look->resident, "", "CommitLimit of /proc/meminfo");
+		take_memory_limit(look->out, limit, find_number(meminfo, "Committed_AS:", 1024, 0),
+				  "", COMMIT);
+		take_hard_limit(look, limit, look->resident, "", COMMIT);
 	}
 	free(mode);
 }
@@ -430,6 +446,7 @@ static void take_machine(struct look *look)
 	look->resident = find_number(status, "RssAnon:", 1024, 0);
 	look->out->most = UINT64_MAX;
 	*look->out->most_by = '\0';
+	*look->out->available_by = '\0';
 	take_commit_limit(look, meminfo);
 	free(status);
 	free(meminfo);

@@ -15,6 +15,7 @@
  *	its control groups and of those above them, RLIMIT_AS and RLIMIT_DATA, and the commit
  *	limit of a system that promises no more than it has
  * @available: bytes of these that it can still take without swapping or being killed
+ * @available_by: file or limit that @available comes from; "" for the machine's memory
  * @cores: processors that it may keep busy: those of its affinity, or fewer where a control group
  *	has a quota of processor time; a part of one counts as one
  * @allowed: processors of its affinity
@@ -26,6 +27,7 @@
 struct host_limits {
 	uint64_t memory;
 	uint64_t available;
+	char available_by[256];
 	uint32_t cores;
 	uint32_t allowed;
 	uint64_t most;
