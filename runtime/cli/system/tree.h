@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TREE_PATH 512	 /* bytes of a path; a longer one is -ENAMETOOLONG */
-#define TREE_LIST 4096	 /* most names of a folder; what is beyond is left out */
-#define TREE_LINE 512	 /* bytes that hold any line that the kernel writes into one attribute */
+#define TREE_PATH 512  /* bytes of a path; a longer one is -ENAMETOOLONG */
+#define TREE_LIST 4096 /* most names of a folder; what is beyond is left out */
+#define TREE_LINE 512  /* bytes that hold any line that the kernel writes into one attribute */
 /*
  * Bytes of a file of many lines. Debian's configuration of a kernel has 300,000, and a machine with
  * thousands of containers has as much in /proc/self/mountinfo.
