@@ -321,6 +321,8 @@ static int make_gradients(struct hosts *h, struct slot *slot, const struct emben
 			   slot->step);
 	ret = ret ? ret : gradients_take_multiplier(slot, g);
 	ret = ret ? ret : rates_take(e, slot, g);
+	if (!ret)
+		rates_defer(e, slot, g);
 	ret = ret ? ret : gradients_pack(h, slot, g);
 	for (size_t f = 0; !ret && f < g->count; f++)
 		if (!session_gradient(e, g, f) && !session_leaves_alone(e, f))

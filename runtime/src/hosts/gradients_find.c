@@ -21,7 +21,8 @@ void gradients_name_rates(const struct hosts *h, const struct segment_head *head
 
 		while (strcmp(whole->rates[i], part->rates[r]))
 			i++;
-		rates[r] = (struct embeng_rate){part->rates[r], float_of(values[i])};
+		rates[r] = (struct embeng_rate){part->rates[r],
+						rates_find(h->e, h->updated + 1, i, values[i])};
 	}
 }
 

@@ -65,6 +65,11 @@ void step_give_up(struct embeng *e, uint64_t step)
 		e->skipped++;
 }
 
+uint64_t step_count_behind(const struct embeng *e, uint64_t step)
+{
+	return e->updates_before + step - e->skipped;
+}
+
 /*
  * It is fixed for all replicas by the first that asks: with pipelining others may give a step
  * before it up later.
@@ -74,7 +79,7 @@ uint64_t step_count(struct embeng *e, uint64_t step)
 	struct agreed *agreed = agreed_of(e, step);
 
 	if (!agreed->count)
-		agreed->count = e->updates_before + step - e->skipped;
+		agreed->count = step_count_behind(e, step);
 	return agreed->count;
 }
 

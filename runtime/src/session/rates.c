@@ -157,3 +157,26 @@ int rates_take(struct embeng *e, struct slot *slot, const struct embeng_gradient
 	}
 	return ret;
 }
+
+void rates_defer(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
+{
+	for (size_t r = 0; r < e->model->rate_count; r++) {
+		if (!is_given(g, e->model->rates[r]))
+			slot->rates[r] = RATE_OF_SCHEDULE;
+	}
+}
+
+float rates_find(struct embeng *e, uint64_t step, size_t rate, uint32_t given)
+{
+	const struct embeng_schedule *schedule = embeng_model_schedule(e->model, rate);
+	uint64_t count;
+	float value;
+
+	if (given != RATE_OF_SCHEDULE || !schedule)
+		return float_of(given);
+	pthread_mutex_lock(&e->lock);
+	count = step_count_behind(e, step);
+	pthread_mutex_unlock(&e->lock);
+	return schedule_rate(e->model->rates[rate], schedule, count - 1, &value) ? float_of(given)
+										 : value;
+}

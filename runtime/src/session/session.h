@@ -253,6 +253,8 @@ int step_agree(struct embeng *e, const struct slot *slot);
 void step_take_back(struct embeng *e, const struct slot *slot);
 void step_give_up(struct embeng *e, uint64_t step);
 uint64_t step_count(struct embeng *e, uint64_t step);
+/* The same where it is known which of the steps before were given up. */
+uint64_t step_count_behind(const struct embeng *e, uint64_t step);
 void step_set(struct embeng *e, uint64_t after, uint64_t number);
 
 /* descriptor.c: what the engine reads. e->lock is held, but while arrays are copied. */
@@ -363,6 +365,14 @@ const float *session_gradient(const struct embeng *e, const struct embeng_gradie
  * Return: 0, -EINVAL, -ENOENT, -ERANGE.
  */
 int rates_take(struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
+/*
+ * Over hosts it is not known before all gradients of a step have come whether it is given up, which schedules of
+ * later steps do not count. rates_defer() replaces what rates_take() computed by RATE_OF_SCHEDULE, and
+ * rates_find() has the value, without e->lock, once all steps before @step are over: NaN if there is none.
+ */
+#define RATE_OF_SCHEDULE 0x7fc05c4du /* a NaN: no rate that is given has it */
+void rates_defer(const struct embeng *e, struct slot *slot, const struct embeng_gradients *g);
+float rates_find(struct embeng *e, uint64_t step, size_t rate, uint32_t given);
 
 /*
  * progress.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again.
