@@ -113,6 +113,11 @@ odd 'completions that go back' trace 'line 7' 'cq_tail goes back, from 1 to 0'
 says out 'on the JSON, too' 'the report goes back, from 2 to 1'
 edit trace 's/result=0/result=-110/'
 odd 'a command of the driver that failed' trace 'line 7' 'INVALIDATE failed: -110'
+for format in trace devcoredump; do
+	sed 's/$/\r/' good/$format >crlf
+	expect "$format with lines that end as on another system" 0 decode crlf
+	says out "$format: nothing is odd in it" '^Nothing is odd\.$'
+done
 edit trace 's/12.000300/11.000000/'
 odd 'time that goes back' trace 'line 6' 'the time goes back'
 edit trace 's/queue=7 index=0 count=2$/queue=7 index=zero count=2/'

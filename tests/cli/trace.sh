@@ -85,6 +85,11 @@ says err 'is named' 'nowhere.txt: No such file'
 : >empty.txt
 expect 'an empty file' 0 trace show empty.txt
 says out 'has nothing' '^0 events, 0 commands, 0 not finished$'
+says err 'and a person is told what tells of a file' 'empty.txt has no events of commands; .embeng decode. '
+sed 's/$/\r/' trace.txt >crlf.txt
+"$embeng" trace show trace.txt >plain
+expect 'lines that end as on another system' 0 trace show crlf.txt
+cmp plain out >&2 && report ok 'and say the same' || report no 'and say the same'
 expect 'binary' 0 trace show "$embeng" --json
 expect 'no step' 2 trace show trace.txt --step 0
 expect 'two files' 2 trace show a b

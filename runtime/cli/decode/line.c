@@ -25,6 +25,9 @@ bool line_next(const char *text, size_t size, struct line *line, size_t *end)
 			      .number = line->number + 1,
 			      .whole = newline};
 	*end += line->length + (newline ? 1 : 0);
+	/* A text that went through another system may have a carriage return in front of it. */
+	if (newline && line->length && line->at[line->length - 1] == '\r')
+		line->length--;
 	return true;
 }
 

@@ -224,6 +224,7 @@ static int trace_show(int argc, char **argv)
 
 	if (code)
 		return code;
+	t.show.file = t.file;
 	return t.file ? trace_show_file(&out, &t.show, t.file) : show_recorded(&out, &t);
 }
 

@@ -156,7 +156,11 @@ int trace_parse(struct trace_events *events, const char *text, size_t length)
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *stop = newline ? newline : end;
-		int found = read_event(&e, text, stop);
+		int found;
+
+		/* A text that went through another system may have a carriage return there. */
+		stop -= newline && stop > text && stop[-1] == '\r';
+		found = read_event(&e, text, stop);
 
 		if (found > 0 && add_event(events, &e))
 			return -ENOMEM;

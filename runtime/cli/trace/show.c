@@ -91,6 +91,11 @@ int trace_show_text(const struct output *out, const struct showing *s, const cha
 		err = trace_steps_make(&steps, &events);
 	code = err ? output_fail(out, CLI_DEVICE, -err, NULL, "out of memory")
 		   : show_trace(out, s, &events, &steps);
+	if (!code && s->file && !events.count && !events.odd && !out->json)
+		fprintf(stderr,
+			"embeng trace show: %s has no events of commands; `embeng decode` says "
+			"what is in a file\n",
+			s->file);
 	trace_steps_free(&steps);
 	trace_free(&events);
 	return code;

@@ -30,11 +30,12 @@ enum { KEY_STEP = 0x200, KEY_CHROME };
  * struct showing - the choice of steps that are shown, and a file for them
  * @chrome: file to be written for Perfetto, or NULL
  * @step: the only step that is shown, or 0
+ * @file: file that the user named, or NULL
  * @program: the program that was run for it and its arguments, up to NULL; or NULL
  * @status: exit status of the program
  */
 struct showing {
-	const char *chrome;
+	const char *chrome, *file;
 	uint64_t step;
 	char **program;
 	int status;
