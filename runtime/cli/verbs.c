@@ -56,7 +56,8 @@ const struct command *command_nearest(const char *name)
 	for (size_t i = 0; i < command_count; i++) {
 		size_t distance = edit_distance(name, commands[i].name);
 
-		if (distance < least) {
+		/* A word of which no letter is right means nothing. */
+		if (distance < least && distance < strlen(name)) {
 			least = distance;
 			best = &commands[i];
 		}

@@ -38,6 +38,10 @@ done >"$folder/out" 2>"$folder/err"
 	report no 'help keeps to its margin'
 expect 'misspelt verb' 2 confrom
 says err 'misspelt verb is corrected' 'embeng conform'
+expect 'a word that is like no verb' 2 d
+says err 'nothing is guessed' 'embeng --help lists the verbs'
+expect 'an empty verb' 2 ''
+says err 'nothing is guessed of nothing' 'embeng --help lists the verbs'
 expect 'option before the verb' 2 --json list
 document 'option before the verb, document' 'd["schema"] == "embeng.error/1" and "embeng list --json" in d["error"]["hint"]'
 expect 'short option before the verb' 2 -j list

@@ -55,6 +55,9 @@ BECOMES = {
     "embeng fault set drop": "embeng fault set drop_completion ",
     "embeng fault clear link": "embeng fault clear link_down ",
     "embeng list x": "embeng list x",
+    "embeng top --sort st": "embeng top --sort stalls ",
+    "embeng decode --as reco": "embeng decode --as recording ",
+    "embeng config convert --to pro": "embeng config convert --to protobuf ",
 }
 # A line as typed, some words that are offered behind it, and some that are not.
 OFFERS = {
@@ -63,6 +66,9 @@ OFFERS = {
     "embeng fw ": (("pack", "sign", "verify"), ("ls", "info")),
     "embeng regs boot_": (("boot_state", "boot_error"), ("capabilities",)),
     "embeng fault list ": (("drop_completion", "link_down"), ("set",)),
+    "embeng top --sort ": (("busy", "stalls"), ("image.fw",)),
+    "embeng train --seed ": ((), ("image.fw",)),
+    "embeng train --split ": (("seed", "time"), ("image.fw",)),
     "embeng plan --c": (("--checkpoint", "--cores"), ("--json", "--table")),
 }
 

@@ -55,6 +55,13 @@ for format in recording blob lookup update rows partition exchange ring register
 done
 expect 'a firmware image' 0 decode "$image"
 says out 'its version' '^A firmware image of version 0\.1\.0 build 0\.'
+expect 'formats' 0 decode --list-names
+cp out formats
+expect 'help' 0 decode --help
+tr -s ' ,\n' '\n\n\n' <out | sort -u >words
+sort formats | comm -23 - words >missing
+[ -s formats ] && [ ! -s missing ] && report ok 'help names each format' ||
+	report no "help names each format: $(cat missing)"
 expect 'the name of a file says nothing' 0 decode "$image" --json
 document 'the contents do' 'd["format"] == "firmware" and d["parts"][0]["fields"][0]["value"] == 1'
 

@@ -58,8 +58,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{"workload", KEY_WORKLOAD, "NAME", 0, "Run this workload (W1); may be repeated", 0},
-	{"op", KEY_OP, "NAME", 0,
-	 "Measure fwd, train, partition, ring, contend, save or limits; may be repeated", 0},
+	{"op", KEY_OP, "fwd|train|partition|ring|contend|save|limits", 0,
+	 "Measure this; may be repeated", 0},
 	{"optimizer", KEY_OPTIMIZER, "NAME", 0,
 	 "Optimizer of train: sgd, adagrad, adam or rowwise_adagrad (adagrad); may be repeated", 0},
 	{"threads", KEY_THREADS, "N", 0, "Cores of the soft device, each on its own processor (1)",
@@ -75,8 +75,7 @@ static const struct argp_option options[] = {
 	 "Samples of a step, up to 1048576, instead of the workload's", 0},
 	{"pool", KEY_POOL, "N", 0, "Ids of a sample, up to 4096, instead of the workload's", 0},
 	{"input", KEY_INPUT, "DIR", 0, "Take ids and gradients that torch_peer.py --dump wrote", 0},
-	{"index", KEY_INDEX, "TYPE", 0, "Type of ids: int32 or int64 (int64; for partition int32)",
-	 0},
+	{"index", KEY_INDEX, "int32|int64", 0, "Type of ids (int64; for partition int32)", 0},
 	{"weights", KEY_WEIGHTS, NULL, 0, "Give ids weights (ids of partition always have them)",
 	 0},
 	{"costs", KEY_COSTS, NULL, 0, "Measure partition with each of its options, too", 0},

@@ -46,7 +46,8 @@ struct dump {
 static const struct argp_option options[] = {
 	{"rows", KEY_ROWS, "A:B", 0,
 	 "Rows A to B - 1; A: goes to the end, :B starts at 0, A is one row", 0},
-	{"format", KEY_FORMAT, "FORMAT", 0, "text or npy; by default npy if FILE ends in .npy", 0},
+	{"format", KEY_FORMAT, "text|npy", 0,
+	 "Format of the output; by default npy if FILE ends in .npy", 0},
 	{"names", KEY_NAMES, NULL, 0,
 	 "Begin each line of text with the name of the row and a tab, where embeng train saved "
 	 "names",

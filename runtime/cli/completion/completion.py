@@ -18,7 +18,7 @@ DEVICES = {"DEVICE"}
 FILES = {"FILE", "MODEL", "SOURCE", "IMAGE", "CERT", "KEY", "PATH", "OUT"}
 FOLDERS = {"DIR", "IN", "OLD"}
 # The words before --list-names, which prints all names of the kind.
-NAMED = {"REGISTER": "regs", "FAULT": "fault list"}
+NAMED = {"REGISTER": "regs", "FAULT": "fault list", "FORMAT": "decode"}
 ALTERNATIVES = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 MADE = "Made from the tables of the command by completion.py."
 
@@ -152,6 +152,8 @@ _embeng_offer()
 
 _embeng()
 {{
+	# Words are parted here as ever, whatever the user has chosen for the shell.
+	local IFS=$' \t\n'
 	# Names of devices have colons and equal signs, at which bash breaks words.
 	local line=${{COMP_LINE:0:COMP_POINT}} word words scope before
 	word=${{line##*[[:space:]]}}
@@ -356,7 +358,10 @@ def fish(verbs):
         start = f"complete -c embeng -n '__embeng_in {path}'"
         for option in scope.options:
             short = f" -s {option.short}" * bool(option.short)
-            value = f" -r{fish_value(option.value)}" if option.value else ""
+            value = ""
+            if option.value:  # fish offers files for every value of -r, and none for one of -x
+                needs = " -r" if kind(option.value) == "file" else " -x"
+                value = needs + fish_value(option.value)
             lines.append(f"{start}{short} -l {option.long}{value} -d {quoted(option.words)}")
         if scope.arguments and fish_value(scope.arguments):
             lines.append(start + fish_value(scope.arguments))

@@ -4,6 +4,7 @@
  * knows its contents, and prints what that one filled into the sheet.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../firmware/commands.h"
@@ -25,21 +26,21 @@ static const char doc[] =
 	"format,\n"
 	"4 permission, 7 read error.";
 
-enum { KEY_AS = 0x100 };
+enum { KEY_AS = 0x100, KEY_NAMES };
 
 static const struct argp_option options[] = {
 	{"as", KEY_AS, "FORMAT", 0,
 	 "Read the file as devcoredump, trace, recording, blob, firmware, index, shard, registers, "
-	 "rows, "
-	 "lookup, "
-	 "update, partition or ring",
+	 "rows, lookup, update, partition, exchange or ring",
 	 0},
+	{"list-names", KEY_NAMES, NULL, OPTION_HIDDEN, NULL, 0}, /* for completions */
 	{0},
 };
 
 struct call {
 	const char *path;
 	const struct reader *as;
+	bool names;
 };
 
 static error_t parse_decode_option(int key, char *arg, struct argp_state *state)
@@ -55,7 +56,12 @@ static error_t parse_decode_option(int key, char *arg, struct argp_state *state)
 		return EINVAL;
 	case ARGP_KEY_ARG:
 		return argument_take(&call->path, arg, "FILE", state);
+	case KEY_NAMES:
+		call->names = true;
+		return 0;
 	case ARGP_KEY_NO_ARGS:
+		if (call->names)
+			return 0;
 		argp_error(state, "FILE is missing");
 		return EINVAL;
 	default:
@@ -87,6 +93,13 @@ static int show_sheet(const struct output *out, const struct bytes *b, const str
 	return code;
 }
 
+static int list_formats(void)
+{
+	for (size_t i = 0; i < reader_count; i++)
+		puts(readers[i].name);
+	return CLI_OK;
+}
+
 int cmd_decode(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -97,6 +110,8 @@ int cmd_decode(int argc, char **argv)
 	struct bytes b;
 	int code = command_parse(&argp, argc, argv, &out, &call);
 
+	if (!code && call.names)
+		return list_formats();
 	if (!code)
 		code = fw_read(&out, call.path, FILE_MAX, &data, &b.size);
 	if (code)

@@ -33,15 +33,12 @@ enum { OPT_TO = 256, OPT_FEATURES, OPT_MODE, OPT_PROFILE };
 
 static const struct argp_option options[] = {
 	{"output", 'o', "FILE", 0, "Write to FILE, completely or not at all, instead of stdout", 0},
-	{"from", 'f', "FORMAT", 0,
-	 "Format of FILE, json or protobuf; by default FILE's first byte decides", 0},
-	{"to", OPT_TO, "FORMAT", 0, "Format to write, json or protobuf (the other one)", 0},
-	{"features", OPT_FEATURES, "FORM", 0,
-	 "How a protobuf describes features: features, counts or both (as in FILE, else "
-	 "features)",
+	{"from", 'f', "json|protobuf", 0, "Format of FILE; by default FILE's first byte decides",
 	 0},
-	{"mode", OPT_MODE, "MODE", 0,
-	 "Mode of a protobuf: training, inference or backward (FILE's)", 0},
+	{"to", OPT_TO, "json|protobuf", 0, "Format to write (the other one)", 0},
+	{"features", OPT_FEATURES, "features|counts|both", 0,
+	 "How a protobuf describes features (as in FILE, else features)", 0},
+	{"mode", OPT_MODE, "training|inference|backward", 0, "Mode of a protobuf (FILE's)", 0},
 	{"batch", 'b', "N", 0, "Samples in a batch, for features whose output shape is open", 0},
 	{"profile-directory", OPT_PROFILE, "DIR", 0, "Profile directory of a protobuf (FILE's)", 0},
 	{0},

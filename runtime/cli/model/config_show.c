@@ -23,8 +23,8 @@ static const char doc[] =
 	"optimizer of the model, 4 permission, 11 the file is no such protobuf.";
 
 static const struct argp_option options[] = {
-	{"from", 'f', "FORMAT", 0,
-	 "Format of FILE, json or protobuf; by default FILE's first byte decides", 0},
+	{"from", 'f', "json|protobuf", 0, "Format of FILE; by default FILE's first byte decides",
+	 0},
 	{0},
 };
 

@@ -57,8 +57,8 @@ static const struct argp_option options[] = {
 	{"count", KEY_COUNT, "N", 0, "End after N samples", 0},
 	{"interval", KEY_INTERVAL, "S", 0,
 	 "Take a sample every S seconds, 0.1 to 3600; 2 by default", 0},
-	{"sort", KEY_SORT, "KEY", 0,
-	 "Sort contexts by busy (the default), commands, ids, rows, memory, stalls or pid", 0},
+	{"sort", KEY_SORT, "busy|commands|ids|rows|memory|stalls|pid", 0,
+	 "Sort contexts by this (busy)", 0},
 	{"hot", KEY_HOT, 0, 0,
 	 "In pages and documents: show the hottest tables and rows, for which each program's "
 	 "context is asked",

@@ -50,7 +50,7 @@ static const struct argp_option options[] = {
 	{"devices", KEY_DEVICES, "N", 0, "Number of emulated devices, 1 to 16 (default 1)", 0},
 	{"memory", KEY_MEMORY, "SIZE", 0, "Memory of the machine, such as 2G (default 1G)", 0},
 	{"cpus", KEY_CPUS, "N", 0, "Processors of the machine, 1 to 64 (default 2)", 0},
-	{"accel", KEY_ACCEL, "WAY", 0,
+	{"accel", KEY_ACCEL, "tcg|kvm", 0,
 	 "tcg, which runs anywhere (default); or kvm, which is faster where it works", 0},
 	{"timeout", KEY_TIMEOUT, "SECONDS", 0,
 	 "End the machine after so many seconds, 1 to 9999999 (default 300)", 0},
