@@ -196,8 +196,9 @@ START_TEST(death_comes_to_light_late)
 	for (uint32_t rank = 0; rank < 2; rank++)
 		pthread_join(threads[rank], NULL);
 	ck_assert_int_eq(hosts[0].code, -EHOSTDOWN);
-	ck_assert_str_eq(hosts[0].text, "step 1, rows: the transport got no message from host 1 "
-					"(thread1)");
+	ck_assert_str_eq(hosts[0].text,
+			 "step 1, rows: the transport of host 0 (thread0) got no message "
+			 "from host 1 (thread1)");
 }
 END_TEST
 

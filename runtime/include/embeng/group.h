@@ -156,7 +156,7 @@ EMBENG_API int embeng_group_open(const struct embeng_transport *transport,
  */
 EMBENG_API void embeng_group_close(struct embeng_group *g);
 
-/** embeng_group_rank() / embeng_group_ranks() - this host's number, and how many hosts there are */
+/** embeng_group_rank() / embeng_group_ranks() - this host's number, and how many hosts there are; 0 for NULL */
 EMBENG_API uint32_t embeng_group_rank(const struct embeng_group *g);
 EMBENG_API uint32_t embeng_group_ranks(const struct embeng_group *g);
 

@@ -23,6 +23,8 @@
 #define DEADLINE_NS (300ull * 1000000000u)
 #define PIECE_LEAST 4096u
 #define ASK_NS 50000000
+/* More is no limit: 146 years, behind which the clock does not count on. */
+#define LONGEST_NS (UINT64_MAX / 4)
 
 /* Gives a sentence to a caller that wants it. */
 static int give_group_error(int ret, struct embeng_error *error)
@@ -59,6 +61,8 @@ static int take_options(const struct embeng_group_options *from, struct embeng_g
 	if (ret)
 		return ret;
 	g->deadline_ns = o.deadline_ns ? o.deadline_ns : DEADLINE_NS;
+	if (g->deadline_ns > LONGEST_NS)
+		g->deadline_ns = LONGEST_NS;
 	g->piece_bytes = o.piece_bytes ? o.piece_bytes : GROUP_PIECE_MOST;
 	if (g->piece_bytes < PIECE_LEAST || g->piece_bytes > GROUP_PIECE_MOST)
 		return fail(-ERANGE,
@@ -219,17 +223,17 @@ void embeng_group_close(struct embeng_group *g)
 
 uint32_t embeng_group_rank(const struct embeng_group *g)
 {
-	return g->rank;
+	return g ? g->rank : 0;
 }
 
 uint32_t embeng_group_ranks(const struct embeng_group *g)
 {
-	return g->ranks;
+	return g ? g->ranks : 0;
 }
 
 const char *embeng_group_host(const struct embeng_group *g, uint32_t rank)
 {
-	return rank < g->ranks ? g->names[rank] : "";
+	return rank < embeng_group_ranks(g) ? g->names[rank] : "";
 }
 
 static int check_exchange(const struct embeng_exchange *from, struct embeng_exchange *x)
@@ -244,6 +248,8 @@ static int check_exchange(const struct embeng_exchange *from, struct embeng_exch
 	if (x->channel >= EMBENG_GROUP_CHANNELS)
 		return fail(-ERANGE, "embeng_group_begin: channel %" PRIu32 " must be below %d",
 			    x->channel, EMBENG_GROUP_CHANNELS);
+	if (x->timeout_ns > LONGEST_NS)
+		x->timeout_ns = LONGEST_NS;
 	if (x->status > 0 || (x->status && !x->text))
 		return fail(-EINVAL,
 			    "embeng_group_begin: status %d must be 0, or a negative errno "

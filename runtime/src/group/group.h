@@ -73,6 +73,7 @@ struct control {
 	struct wire_state *state; /* its answer in a trial, or NULL */
 	uint64_t bye_ns;	  /* when it said that it leaves, or 0 */
 	uint64_t heard_ns;	  /* when it last asked, or said that it is alive, or 0 */
+	uint32_t damaged;	  /* messages without a sound header, one after another */
 	bool gone;		  /* the transport says so */
 };
 

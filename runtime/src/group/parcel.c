@@ -6,6 +6,7 @@
  *
  * Only the service thread calls, but for parcel_new().
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,21 @@ struct parcel *parcel_new(size_t count, size_t bytes, void **room)
 	return p;
 }
 
+/* What a transport returns may be no errno; a group returns errors below 0 alone. */
+static int errno_of_transport(int ret)
+{
+	return ret > 0 ? -EIO : ret;
+}
+
+/* The other hosts return this sentence, too, so it says whose transport it is. */
+static int fail_transport(const struct embeng_group *g, int ret, const char *what)
+{
+	char own[GROUP_HOST_WORDS];
+
+	return fail(errno_of_transport(ret), "the transport of %s %s", host_words(g, g->rank, own),
+		    what);
+}
+
 int parcel_post(struct embeng_group *g, struct parcel *p)
 {
 	int ret = p->count ? g->transport.post(g->transport.self, p->messages, p->count, &p->op)
@@ -36,18 +52,19 @@ int parcel_post(struct embeng_group *g, struct parcel *p)
 
 	if (ret)
 		p->op = NULL;
-	return ret ? fail(ret, "the transport cannot begin a message") : 0;
+	return ret ? fail_transport(g, ret, "cannot begin a message") : 0;
 }
 
 int parcel_check(const struct embeng_group *g, const struct embeng_message *m)
 {
-	char who[GROUP_HOST_WORDS];
+	char what[GROUP_HOST_WORDS + 32], who[GROUP_HOST_WORDS];
 
 	if (!m->done || !m->error)
 		return 0;
-	return fail(m->error, "the transport %s %s",
-		    m->receive ? "got no message from" : "brought no message to",
-		    host_words(g, m->peer, who));
+	snprintf(what, sizeof(what), "%s %s",
+		 m->receive ? "got no message from" : "brought no message to",
+		 host_words(g, m->peer, who));
+	return fail_transport(g, m->error, what);
 }
 
 int parcel_test(struct embeng_group *g, struct parcel *p)
@@ -55,7 +72,7 @@ int parcel_test(struct embeng_group *g, struct parcel *p)
 	int ret = p->op ? g->transport.test(g->transport.self, p->op) : 0;
 
 	if (ret)
-		return fail(ret, "the transport cannot move messages on");
+		return fail_transport(g, ret, "cannot move messages on");
 	for (size_t i = 0; !ret && i < p->count; i++)
 		ret = parcel_check(g, &p->messages[i]);
 	return ret;

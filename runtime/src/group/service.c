@@ -85,6 +85,11 @@ static void pause_service(struct embeng_group *g, uint32_t *turns)
 		pthread_mutex_unlock(&g->lock);
 		g->transport.wait(g->transport.self, ns);
 		pthread_mutex_lock(&g->lock);
+	} else {
+		/* However fast messages come, the program's calls have their turn. */
+		pthread_mutex_unlock(&g->lock);
+		sched_yield();
+		pthread_mutex_lock(&g->lock);
 	}
 }
 

@@ -24,6 +24,8 @@
 #define MS 1000000ull
 #define COLLECT_NS (350 * MS)
 #define VERDICT_NS (700 * MS)
+/* So many control messages that are damaged, one after another: the transport brings nothing else. */
+#define DAMAGED_MOST 64
 #define BYE_GRACE_NS (200 * MS) /* messages that were sent before the farewell may still come */
 
 void group_die(struct embeng_group *g, int code, const char *text)
@@ -205,6 +207,16 @@ static void fill_state(const struct embeng_group *g, struct wire_state *state)
 	flight_waiting(g, f, state->silent, state->stuck);
 }
 
+/* A message may be damaged on either side of its way, so the sentence names the host that got it, too. */
+static void tell_finder(const struct embeng_group *g, char text[static EMBENG_ERROR_TEXT])
+{
+	const size_t length = strlen(text);
+	char own[GROUP_HOST_WORDS];
+
+	snprintf(text + length, EMBENG_ERROR_TEXT - length, "; %s got it",
+		 host_words(g, g->rank, own));
+}
+
 void trial_begin(struct embeng_group *g, int code, const struct flight *of)
 {
 	struct embeng_error error = EMBENG_INIT(embeng_error);
@@ -220,6 +232,8 @@ void trial_begin(struct embeng_group *g, int code, const struct flight *of)
 			 of->header.step, of->header.phase, error.text);
 	else if (code)
 		snprintf(g->trial.text, sizeof(g->trial.text), "%s", error.text);
+	if (code == -EBADMSG && of)
+		tell_finder(g, g->trial.text);
 	state = calloc(1, sizeof(*state));
 	if (!state)
 		return;
@@ -259,12 +273,14 @@ static void take_notice(struct embeng_group *g, uint32_t rank, const struct embe
 	struct wire_header header;
 
 	g->moved = true;
-	if (wire_check(m->data, m->moved, rank, g->ranks, "a host"))
+	g->controls[rank].damaged++;
+	if (m->moved > m->bytes || wire_check(m->data, m->moved, rank, g->ranks, "a host"))
 		return;
 	memcpy(&header, m->data, sizeof(header));
 	if (m->moved - sizeof(header) != header.bytes ||
 	    crc32c(0, body, header.bytes) != header.body_crc)
 		return;
+	g->controls[rank].damaged = 0;
 	if (header.kind == WIRE_STATE)
 		take_state(g, rank, body, header.bytes);
 	else if (header.kind == WIRE_VERDICT)
@@ -288,7 +304,7 @@ static void hear_peer(struct embeng_group *g, uint32_t rank)
 	if (!parcel_done(c->receive))
 		return;
 	take_notice(g, rank, &c->receive->messages[0]);
-	if (listen_to(g, rank))
+	if (c->damaged > DAMAGED_MOST || listen_to(g, rank))
 		c->gone = true;
 }
 
