@@ -80,8 +80,11 @@ static int train_by_schedule(struct embeng *e, float rows[2][ROWS][DIM])
 
 	for (uint32_t i = 0; i < info.replica_count; i++)
 		batches[i] = embeng_batch_new(e, EMBENG_TRAIN, info.first_replica + i);
-	for (int64_t step = 1; !ret && step <= STEPS; step++)
+	for (int64_t step = 1; !ret && step <= STEPS; step++) {
 		ret = make_step(e, batches, &info, step);
+		if (!ret && step == STEPS / 2)
+			ret = embeng_set_step(e, 1);
+	}
 	for (uint32_t i = 0; i < info.replica_count; i++)
 		embeng_batch_free(batches[i]);
 	for (int t = 0; !ret && t < 2; t++)

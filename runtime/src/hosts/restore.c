@@ -184,11 +184,10 @@ static int run_hosts_restore(struct hosts_restore *a, const struct embeng_restor
 	if (ret && !a->r.replacing)
 		return ret;
 	ret = ret ? ret : embeng_step(a->h->owner, &step);
-	/* All hosts have replaced their rows. */
-	ret = hosts_control(a->h->e, "restore", ret, NULL, NULL);
 	if (!ret)
 		hosts_count_from(a->h, step);
-	return ret;
+	/* All hosts have replaced their rows. */
+	return hosts_control(a->h->e, "restore", ret, NULL, NULL);
 }
 
 int hosts_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options)

@@ -59,6 +59,10 @@ int hosts_step(struct embeng *e, uint64_t *step)
 	return ret;
 }
 
+/*
+ * Comes before the last exchange of a call: a host without replicas serves the next steps of the others while its own
+ * program is still in the call.
+ */
 void hosts_count_from(struct hosts *h, uint64_t step)
 {
 	pthread_mutex_lock(&h->e->lock);
@@ -75,10 +79,10 @@ int hosts_set_step(struct embeng *e, uint64_t step, int status)
 	ret = hosts_agree_on(e, "set step", status, &step, sizeof(step), "another number of steps");
 	if (!ret) {
 		ret = embeng_set_step(e->hosts->owner, step);
+		if (!ret)
+			hosts_count_from(e->hosts, step);
 		ret = hosts_control(e, "set step", ret, NULL, NULL);
 	}
-	if (!ret)
-		hosts_count_from(e->hosts, step);
 	hosts_leave(e);
 	return ret;
 }
