@@ -125,6 +125,25 @@ static const struct option soft_options[] = {
 	{"prefetch", parse_prefetch}, {"record", parse_record}, {0}};
 static const struct option accel_options[] = {{"path", parse_path}, {0}};
 
+/* Options of a group are taken out before those of a device are looked at. So this is one too many, or misplaced. */
+static int refuse_group_option(const char *text, bool has_value, const char *from)
+{
+	if (!has_value)
+		return fail(-EINVAL, "%s: option \"%s\" has no value; write %s=...", from, text,
+			    text);
+	if (strcmp(text, "deadline"))
+		return fail(-EINVAL, "%s: option \"%s\" is there twice; write it once", from, text);
+	return fail(-EINVAL,
+		    "%s: option \"deadline\" is there once at most, and in a name that begins with "
+		    "\"mpi:\"; a group that the program opens has deadline_ns",
+		    from);
+}
+
+static bool is_group_option(const char *text)
+{
+	return !strcmp(text, "deadline") || !strcmp(text, "exchange") || !strcmp(text, "sharding");
+}
+
 static int parse_option(char *text, const char *from, const struct option *options,
 			struct name *out)
 {
@@ -142,6 +161,8 @@ static int parse_option(char *text, const char *from, const struct option *optio
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 *known ? ", " : "", options->name);
 	}
+	if (is_group_option(text))
+		return refuse_group_option(text, value != NULL, from);
 	return fail(-EINVAL, "%s: option \"%s\" is not known; the options are %s", from, text,
 		    known);
 }
@@ -326,6 +347,11 @@ static int parse_table_exchange(const char *value, const char *from, struct name
 		return fail(-EINVAL, "%s: exchange: of more than %d tables", from, NAME_EXCHANGES);
 	memcpy(each->table, value, length);
 	each->table[length] = 0;
+	for (size_t i = 0; i < out->exchange_count; i++)
+		if (!strcmp(out->exchanges[i].table, each->table))
+			return fail(-EINVAL,
+				    "%s: option \"exchange:%s\" is there twice; write it once",
+				    from, each->table);
 	out->exchange_count++;
 	snprintf(option, sizeof(option), "exchange:%s", each->table);
 	return parse_exchange_kind(option, equals + 1, from, &each->kind);

@@ -30,7 +30,7 @@ struct parcel *parcel_new(size_t count, size_t bytes, void **room)
 	return p;
 }
 
-/* What a transport returns may be no errno; a group returns errors below 0 alone. */
+/* A transport may return any number; a group returns errors below 0 alone. */
 static int errno_of_transport(int ret)
 {
 	return ret > 0 ? -EIO : ret;

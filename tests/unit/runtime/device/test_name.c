@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Names of devices: their options, the environment, and what the error says about a wrong name. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/kernels/kernels.h"
@@ -197,7 +198,12 @@ START_TEST(refuses)
 		{"soft:prefetch=default:l1", -EINVAL, "prefetch=default:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
-		{"soft:deadline=5", -EINVAL, "\"deadline\" is not known"},
+		{"soft:deadline=5", -EINVAL, "in a name that begins with \"mpi:\""},
+		{"mpi:soft:deadline=5,deadline=6", -EINVAL, "\"deadline\" is there once at most"},
+		{"mpi:soft:deadline", -EINVAL, "\"deadline\" has no value; write deadline=..."},
+		{"mpi:soft:exchange=rows,exchange=table", -EINVAL, "\"exchange\" is there twice"},
+		{"mpi:soft:exchange:a=rows,exchange:a=table", -EINVAL,
+		 "\"exchange:a\" is there twice"},
 		{"/dev/accel/accel0,cores=2", -EINVAL,
 		 "\"cores\" is not known; the options are path"},
 		{"/dev/accel/accel0,path=fast", -EINVAL, "path=fast must be mapped or validated"},
@@ -270,7 +276,7 @@ START_TEST(names_exchanges_of_tables)
 	ck_assert_int_eq(n.sharding, EMBENG_SHARDING_DIV);
 	ck_assert_uint_eq(n.cores, 2);
 	for (int i = 0; i < NAME_EXCHANGES + 1; i++)
-		strcat(many, ",exchange:a=rows");
+		snprintf(many + strlen(many), 32, ",exchange:a%d=rows", i);
 	ck_assert_int_eq(name_parse(many, &n), -EINVAL);
 	expect_text("of more than 32 tables");
 }
