@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "choose.h"
 #include "model/shape.h"
 
@@ -189,9 +190,70 @@ static uint64_t digest_number(uint64_t digest, uint64_t number)
 	return digest;
 }
 
+#define DIGEST_OF_NOTHING 0xcbf29ce484222325u
+
+static uint64_t digest_float(uint64_t digest, float number)
+{
+	return digest_number(digest, bits(number));
+}
+
+static uint64_t digest_text(uint64_t digest, const char *text)
+{
+	for (; *text; text++)
+		digest = digest_number(digest, (unsigned char)*text);
+	return digest_number(digest, 256);
+}
+
+static uint64_t digest_initializer(uint64_t digest, const struct embeng_initializer *i)
+{
+	digest = digest_number(digest, (uint64_t)i->kind);
+	digest = digest_float(digest_float(digest, i->a), i->b);
+	return digest_number(digest, i->seed);
+}
+
+static uint64_t digest_schedule(uint64_t digest, const struct model_schedule *m)
+{
+	const struct embeng_schedule *s = &m->schedule;
+	const uint64_t numbers[] = {
+		m->rate,  s->kind,	     s->decay_steps,  s->staircase,
+		s->cycle, s->boundary_count, s->warmup_steps, s->starts_after_warmup};
+	const float floats[] = {s->learning_rate, s->decay_rate, s->end_learning_rate,
+				s->power,	  s->alpha,	 s->warmup_learning_rate};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		digest = digest_number(digest, numbers[i]);
+	for (size_t i = 0; i < sizeof(floats) / sizeof(*floats); i++)
+		digest = digest_float(digest, floats[i]);
+	for (size_t i = 0; i < s->boundary_count; i++)
+		digest = digest_number(digest, s->boundaries[i]);
+	for (size_t i = 0; s->boundary_count && i <= s->boundary_count; i++)
+		digest = digest_float(digest, s->values[i]);
+	return digest;
+}
+
+void choose_model_digests(const struct embeng_model *model, uint64_t digests[MODEL_DIGESTS])
+{
+	for (size_t i = 0; i < MODEL_DIGESTS; i++)
+		digests[i] = DIGEST_OF_NOTHING;
+	for (size_t t = 0; t < model->table_count; t++) {
+		const struct table *table = &model->tables[t];
+		uint64_t starts = digest_initializer(digests[MODEL_STARTS], &table->initializer);
+
+		for (size_t s = 0; s < table->slot_start_count; s++) {
+			starts = digest_text(starts, table->slot_starts[s].slot);
+			starts = digest_initializer(starts, &table->slot_starts[s].initializer);
+		}
+		digests[MODEL_STARTS] = digest_number(starts, table->slot_start_count);
+		digests[MODEL_FROZEN] = digest_number(digests[MODEL_FROZEN], table->frozen);
+	}
+	for (size_t s = 0; s < model->schedule_count; s++)
+		digests[MODEL_SCHEDULES] = digest_schedule(digests[MODEL_SCHEDULES],
+							   &model->schedules[s]);
+}
+
 uint64_t choose_digest(const struct hosts *h)
 {
-	uint64_t digest = 0xcbf29ce484222325u;
+	uint64_t digest = DIGEST_OF_NOTHING;
 
 	for (size_t i = 0; i < h->place.part_count; i++) {
 		const struct place_part *part = &h->place.parts[i];
@@ -208,12 +270,11 @@ uint64_t choose_digest(const struct hosts *h)
 
 uint64_t choose_named_digest(const struct name *name)
 {
-	uint64_t digest = 0xcbf29ce484222325u;
+	uint64_t digest = DIGEST_OF_NOTHING;
 
 	for (size_t i = 0; i < name->exchange_count; i++) {
-		for (const char *at = name->exchanges[i].table; *at; at++)
-			digest = digest_number(digest, (unsigned char)*at);
-		digest = digest_number(digest, 256 + name->exchanges[i].kind);
+		digest = digest_text(digest, name->exchanges[i].table);
+		digest = digest_number(digest, name->exchanges[i].kind);
 	}
 	return digest;
 }

@@ -19,6 +19,10 @@ int choose_exchanges(struct hosts *h, const struct name *name);
 uint64_t choose_digest(const struct hosts *h);
 uint64_t choose_named_digest(const struct name *name);
 
+/* A model has more than its hash tells; all hosts must have it alike. */
+enum { MODEL_STARTS, MODEL_FROZEN, MODEL_SCHEDULES, MODEL_DIGESTS };
+void choose_model_digests(const struct embeng_model *model, uint64_t digests[MODEL_DIGESTS]);
+
 /* Tells the log which exchange each table has, and why. */
 void choose_say(const struct hosts *h);
 

@@ -25,6 +25,7 @@ struct greeting {
 	uint32_t depth, exchange, sharding, unused;
 	uint64_t named; /* digest of the exchanges of tables that the device's name has */
 	uint64_t parts; /* choose_digest() */
+	uint64_t model[MODEL_DIGESTS];
 };
 
 static void free_hosts(struct hosts *h)
@@ -111,6 +112,26 @@ static int open_owner(struct hosts *h, const struct embeng_open_options *options
 		return ret;
 	h->e->device = h->owner->device;
 	return h->list_count ? mark_sums(h) : 0;
+}
+
+static int check_models(const struct hosts *h, uint32_t host, const struct greeting *first,
+			const struct greeting *other)
+{
+	static const char *const words[MODEL_DIGESTS] = {
+		[MODEL_STARTS] = "initializers or slot starts",
+		[MODEL_FROZEN] = "frozen tables",
+		[MODEL_SCHEDULES] = "schedules of learning rates",
+	};
+
+	for (size_t i = 0; i < MODEL_DIGESTS; i++)
+		if (other->model[i] != first->model[i])
+			return fail(
+				-EPROTO,
+				"embeng_open_group: the model of host %u (%s) has other %s than "
+				"that of host 0 (%s); all hosts open the same model",
+				host, embeng_group_host(h->group, host), words[i],
+				embeng_group_host(h->group, 0));
+	return 0;
 }
 
 /* All hosts look at all greetings, and so say the same. */
@@ -202,6 +223,7 @@ static int greet_hosts(struct hosts *h, const struct name *name, int ret, uint32
 	struct embeng_bytes *received = h->received[CHANNEL_CONTROL];
 	struct greeting first = {0};
 
+	choose_model_digests(h->e->model, own.model);
 	for (uint32_t i = 0; i < h->hosts; i++)
 		send[i] = (struct embeng_bytes){&own, sizeof(own)};
 	ret = hosts_control(h->e, "open", ret, send, received);
@@ -214,6 +236,7 @@ static int greet_hosts(struct hosts *h, const struct name *name, int ret, uint32
 		memcpy(&other, received[i].data, sizeof(other));
 		*depth = other.depth < *depth ? other.depth : *depth;
 		ret = i ? check_wishes(h, i, &first, &other) : 0;
+		ret = i && !ret ? check_models(h, i, &first, &other) : ret;
 		first = i ? first : other;
 	}
 	return ret;
