@@ -42,6 +42,15 @@ expect 'a word that is like no verb' 2 d
 says err 'nothing is guessed' 'embeng --help lists the verbs'
 expect 'an empty verb' 2 ''
 says err 'nothing is guessed of nothing' 'embeng --help lists the verbs'
+strange=$(printf 'no\377thing\033[2J')
+expect 'a name that is not UTF-8, in a failure' 2 decode "$strange" --json
+document 'is a document all the same' 'd["error"]["message"].startswith("no\ufffdthing\x1b[2J: ")'
+expect 'a verb that is not UTF-8' 2 "$strange" --json
+document 'is in a document, too' '"\ufffd" in d["error"]["message"]'
+expect 'a name that a terminal takes as a command' 2 decode "$strange"
+says err 'is printed without it' 'thing?\[2J: No such file'
+expect 'a device that is not UTF-8, in a result' 6 doctor -d "$strange" --json
+document 'is a document of its verb' '"\ufffd" in d["checks"][0]["seen"]'
 expect 'option before the verb' 2 --json list
 document 'option before the verb, document' 'd["schema"] == "embeng.error/1" and "embeng list --json" in d["error"]["hint"]'
 expect 'short option before the verb' 2 -j list

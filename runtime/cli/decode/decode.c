@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "../firmware/commands.h"
+#include "../frame/terminal.h"
 #include "readers.h"
 
 /* A trace may be long; what is longer is cut by the one who has it. */
@@ -86,7 +87,8 @@ static int show_sheet(const struct output *out, const struct bytes *b, const str
 		sheet_document(&sheet, document);
 		json_emit(document);
 	} else {
-		printf("%s: %s, %zu bytes\n", b->path, reader->words, b->size);
+		terminal_put(b->path);
+		printf(": %s, %zu bytes\n", reader->words, b->size);
 		sheet_print(&sheet, stdout);
 	}
 	sheet_end(&sheet);

@@ -14,13 +14,14 @@
 
 #include "embeng.h"
 
+#include "../../../engine/blob/utf8.h"
 #include "document.h"
 #include "exit.h"
 #include "output.h"
 #include "sink.h"
 
-#define DOCUMENT_FLAGS \
-	(JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+#define LINE_FLAGS (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+#define DOCUMENT_FLAGS (JSON_C_TO_STRING_PRETTY | LINE_FLAGS)
 
 struct json_object *json_document(const struct output *out)
 {
@@ -36,14 +37,26 @@ struct json_object *json_document(const struct output *out)
 	return document;
 }
 
-/* A text that is not UTF-8, such as the name of a file, is no JSON; it is written as it is. */
-static void print_as_it_is(struct json_object *document)
+/*
+ * Prints a document in which a text, such as the name of a file, is not UTF-8 and so cannot be in
+ * JSON: U+FFFD stands for each byte that is none.
+ */
+static void print_repaired(struct json_object *document, int flags)
 {
-	const char *text = json_object_to_json_string_ext(document, DOCUMENT_FLAGS);
+	const char *text = json_object_to_json_string_ext(document, flags);
 
 	if (!text)
 		document_no_memory();
-	puts(text);
+	while (*text) {
+		uint32_t length = utf8_sequence((const unsigned char *)text);
+
+		if (length)
+			fwrite(text, 1, length, stdout);
+		else
+			fputs("\xef\xbf\xbd", stdout);
+		text += length ? length : 1;
+	}
+	putchar('\n');
 }
 
 int json_emit(struct json_object *document)
@@ -55,7 +68,7 @@ int json_emit(struct json_object *document)
 	if (err == -ENOMEM)
 		document_no_memory();
 	if (err) {
-		print_as_it_is(document);
+		print_repaired(document, DOCUMENT_FLAGS);
 	} else {
 		fwrite(text, 1, length, stdout);
 		free(text);
@@ -72,13 +85,15 @@ int json_emit_line(struct json_object *document)
 
 	if (err == -ENOMEM)
 		document_no_memory();
-	if (!err) {
+	if (err) {
+		print_repaired(document, LINE_FLAGS);
+	} else {
 		fwrite(text, 1, length, stdout);
 		free(text);
 		putchar('\n');
 	}
 	json_object_put(document);
-	return output_finish(err ? exit_of_errno(err) : CLI_OK);
+	return output_finish(CLI_OK);
 }
 
 struct json_object *json_float(double value)
@@ -129,6 +144,15 @@ static void emit_failure(const struct output *out, int exit_code, int err, const
 	json_emit(document);
 }
 
+/* A name in a message may have been made by others; a terminal must not take it as a command. */
+static void hide_controls(char *message)
+{
+	for (char *c = message; *c; c++) {
+		if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
+			*c = '?';
+	}
+}
+
 int output_fail(const struct output *out, int exit_code, int err, const char *hint,
 		const char *format, ...)
 {
@@ -143,6 +167,8 @@ int output_fail(const struct output *out, int exit_code, int err, const char *hi
 	if (out->json) {
 		emit_failure(out, exit_code, err, hint, message ? message : "out of memory");
 	} else {
+		if (message)
+			hide_controls(message);
 		fprintf(stderr, "embeng %s%s%s: %s\n", out->verb, out->command ? " " : "",
 			out->command ? out->command : "", message ? message : "out of memory");
 		if (hint)
