@@ -99,12 +99,18 @@ void check_answers(const struct machine *m, const struct function *device, struc
 		found_nothing(f, "its config space cannot be read");
 		return;
 	}
-	if (memcmp(ids, ones, sizeof(ids))) {
+	if ((ids[1] << 8 | ids[0]) == EMBENG_PCI_VENDOR) {
 		found_ok(f, "config space answers with %02x%02x:%02x%02x", ids[1], ids[0], ids[3],
 			 ids[2]);
 		return;
 	}
-	found_problem(f, CLI_DEVICE, "config space reads as all ones");
+	if (!memcmp(ids, ones, sizeof(ids)))
+		found_problem(f, CLI_DEVICE, "config space reads as all ones");
+	else
+		found_problem(f, CLI_DEVICE,
+			      "config space answers with %02x%02x:%02x%02x, and no engine has "
+			      "this vendor",
+			      ids[1], ids[0], ids[3], ids[2]);
 	found_fix(f,
 		  "As root: `echo 1 >/sys/bus/pci/devices/%s/remove`, then `echo 1 "
 		  ">/sys/bus/pci/rescan`; if it does not come back, check seat, cable and power",

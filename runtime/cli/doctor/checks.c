@@ -18,7 +18,8 @@ const struct check checks[] = {
 	 "A function without power answers nothing, and one in D3hot has no registers.",
 	 check_power},
 	{"answers", "function ids power", true,
-	 "A function that reads as all ones has left the bus, and no call reaches it.",
+	 "A function that reads as all ones, or as another, has left the bus, and no call reaches "
+	 "it.",
 	 check_answers},
 	{"bars", "answers", true,
 	 "The driver reaches registers and doorbells through the BARs and cannot bind without.",

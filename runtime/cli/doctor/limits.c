@@ -157,11 +157,18 @@ void check_processor_quota(const struct machine *m, const struct function *devic
 		found_nothing(f, "the kernel does not tell the limits of this process");
 		return;
 	}
-	if (limits.cores >= limits.allowed) {
+	if (limits.quota / 1000 >= limits.allowed) {
 		found_ok(f, "no quota on its %u processors", limits.allowed);
 		return;
 	}
-	found_warning(f, "a quota of processor time keeps %u of %u processors busy", limits.cores,
-		      limits.allowed);
+	/* A part of a processor counts as one, unless all of them would be busy then. */
+	if (limits.cores < limits.allowed)
+		found_warning(f, "a quota of processor time keeps %u of %u processors busy",
+			      limits.cores, limits.allowed);
+	else
+		found_warning(f,
+			      "a quota of processor time is that of %" PRIu64 ".%02" PRIu64
+			      " processors, and there are %u",
+			      limits.quota / 1000, limits.quota % 1000 / 10, limits.allowed);
 	found_fix(f, "Raise the quota (`docker run --cpus`, CPUQuota=, a pod's limits.cpu)");
 }

@@ -229,6 +229,9 @@ static void take_quota(uint64_t quota, uint64_t period, struct host_limits *out)
 
 	if (!quota || !period || quota == UINT64_MAX || period == UINT64_MAX)
 		return;
+	lower_to(&out->quota, quota / period < UINT64_MAX / 2000
+				      ? quota / period * 1000 + quota % period * 1000 / period
+				      : UINT64_MAX);
 	cores = quota / period + (quota % period != 0);
 	if (cores < out->cores)
 		out->cores = (uint32_t)cores;
@@ -473,6 +476,7 @@ int host_limits_read_by(host_read_fn read, void *arg, uint32_t allowed, struct h
 
 	take_machine(&look);
 	out->cores = out->allowed = allowed;
+	out->quota = UINT64_MAX;
 	take_all_groups(&look);
 	take_process(&look);
 	lower_to(&out->available, out->memory);

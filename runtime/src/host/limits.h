@@ -18,6 +18,7 @@
  * @available_by: file or limit that @available comes from; "" for the machine's memory
  * @cores: processors that it may keep busy: those of its affinity, or fewer where a control group
  *	has a quota of processor time; a part of one counts as one
+ * @quota: thousandths of a processor that the least quota gives; UINT64_MAX: there is none
  * @allowed: processors of its affinity
  * @most: bytes more than the process has now at which the kernel ends it or refuses it memory,
  *	whatever else is free: by the least limit of a control group, with the machine's swap, of
@@ -30,6 +31,7 @@ struct host_limits {
 	char available_by[256];
 	uint32_t cores;
 	uint32_t allowed;
+	uint64_t quota;
 	uint64_t most;
 	char most_by[256];
 };
