@@ -257,7 +257,9 @@ class Group:
         self.engine = engine
         self.names = [table.name for table in given]
         self.update: Update = update
-        self.anchor = torch.zeros(1, dtype=torch.float32, device="cpu", requires_grad=True)
+        with torch.inference_mode(False), torch.enable_grad():
+            self.anchor = torch.zeros(1, dtype=torch.float32, device="cpu", requires_grad=True)
+            self.anchor_node = torch.autograd.graph.get_gradient_edge(self.anchor).node
         self._start()
 
     def _start(self) -> None:

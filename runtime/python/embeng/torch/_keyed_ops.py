@@ -8,7 +8,7 @@ after another's where features have numbers of samples of their own.
 """
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from .._inputs import Keyed, Ragged
 from ._group import Entry, Group, find_group
-from .ops import refuse_second
+from .ops import is_wanted, refuse_second
 
 
 class KeyedPlan(NamedTuple):
@@ -210,13 +210,12 @@ def _weight_gradient(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any)
 
 
 def _make_entry(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any,
-                held: tuple[tuple[Tensor, int], ...]) -> Entry | None:
-    """Make the entry of a backward, without features whose tables are frozen."""
+                held: tuple[tuple[Tensor, int], ...], trained: Set[str]) -> Entry | None:
+    """Make the entry of a backward, without features whose tables are not trained."""
     entry = KeyedEntry.make(plan, keyed, gradient, held, group.replica)
-    frozen = {parameter.table for parameter in group.parameters() if not parameter.requires_grad}
-    if not frozen:
+    names = [name for name in plan.names if group.table_of[name] in trained]
+    if len(names) == len(plan.names):
         return entry
-    names = [name for name in plan.names if group.table_of[name] not in frozen]
     if not names:
         return None
     return Entry({name: entry.inputs[name] for name in names},
@@ -226,8 +225,11 @@ def _make_entry(group: Group, plan: KeyedPlan, keyed: Keyed, gradient: Any,
 
 def push_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor | None,
                weights: Tensor | None, samples: Sequence[int] | None, gradient: Tensor,
-               trained: bool, wanted: bool) -> Tensor | None:
-    """Take the gradient of all activations; return that of weights, if it is wanted."""
+               trained: Set[str], wanted: bool) -> Tensor | None:
+    """Take the gradient of all activations for the tables that are trained, by their names.
+
+    Return the gradient of weights, if it is wanted.
+    """
     if gradient.requires_grad:
         refuse_second()
     array = gradient.numpy()
@@ -236,7 +238,7 @@ def push_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor | 
     if trained:
         held = tuple((tensor, tensor._version) for tensor in (values, lengths, weights, gradient)
                      if tensor is not None)
-        entry = _make_entry(group, plan, keyed, array, held)
+        entry = _make_entry(group, plan, keyed, array, held, trained)
         if entry is not None:
             group.push(entry)
     return found
@@ -246,14 +248,15 @@ _Rest = tuple[Group, KeyedPlan, Tensor, Tensor | None, Sequence[int] | None]
 
 
 class _LookupKeyed(torch.autograd.Function):
-    """All features. The first argument stands for the tables, and gets no gradient by autograd."""
+    """All features. The parameters of their tables come last, and get no gradient by autograd."""
 
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor | None, weights: Tensor | None, rest: _Rest) -> Tensor:
+    def forward(ctx: Any, rest: _Rest, weights: Tensor | None, *parameters: Any) -> Tensor:
         group, plan, values, lengths, samples = rest
         if weights is not None:
             ctx.save_for_backward(weights)
         ctx.rest = rest
+        ctx.tables = [parameter.table for parameter in parameters]
         ctx.versions = values._version, 0 if lengths is None else lengths._version
         return run_keyed(group, plan, values, lengths, weights, samples)
 
@@ -264,10 +267,13 @@ class _LookupKeyed(torch.autograd.Function):
             raise RuntimeError(f"table {group.names[0]}: ids or lengths were changed in place "
                                "between forward and backward; give clones of them")
         weights, = ctx.saved_tensors or (None,)
-        needs = ctx.needs_input_grad
-        found = push_keyed(group, plan, values, lengths, weights, samples, gradients[0], needs[0],
-                           needs[1])
-        return None, found, None
+        # Only tensors have nodes: the weights, if there are any, and the parameters.
+        nodes = ctx.next_functions[weights is not None:]
+        trained = {table for table, (node, _) in zip(ctx.tables, nodes, strict=True)
+                   if is_wanted(node)}
+        found = push_keyed(group, plan, values, lengths, weights, samples, gradients[0], trained,
+                           ctx.needs_input_grad[1])
+        return None, found, *(None for _ in ctx.tables)
 
 
 def lookup_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor | None,
@@ -311,11 +317,9 @@ def lookup_keyed(group: Group, plan: KeyedPlan, values: Tensor, lengths: Tensor 
             group.anchor if _any_trained(parameters) else None, weights, values, lengths,
             group.handle, encode_plan(plan), samples)
     if torch.is_grad_enabled():
-        trained = _any_trained(parameters)
-        if trained or (weights is not None and weights.requires_grad):
+        if _any_trained(parameters) or (weights is not None and weights.requires_grad):
             return _LookupKeyed.apply(  # type: ignore[no-any-return, no-untyped-call]
-                group.anchor if trained else None, weights,
-                (group, plan, values, lengths, samples))
+                (group, plan, values, lengths, samples), weights, *parameters)
     return run_keyed(group, plan, values, lengths, weights, samples)
 
 
@@ -357,8 +361,10 @@ def _push_keyed_op(anchor: Tensor | None, gradient: Tensor, weights: Tensor | No
               for t in (values, lengths, weights, gradient)]
     assert copies[0] is not None and copies[3] is not None
     group = find_group(handle)
+    trained = {parameter.table for parameter in group.parameters() if parameter.requires_grad} \
+        if anchor is not None and is_wanted(group.anchor_node) else set()
     found = push_keyed(group, decode_plan(group, plan), copies[0], copies[1], copies[2], samples,
-                       copies[3], anchor is not None, wanted)
+                       copies[3], trained, wanted)
     return [torch.zeros(1, dtype=torch.float32, device="cpu"),
             torch.zeros(0, device="cpu") if found is None else found]
 

@@ -113,6 +113,15 @@ class TableParameter(nn.Parameter):
                              f"take {tuple(values.shape)}; make a new module for another shape")
         _data.__get__(self).copy_(values)
 
+    def register_hook(self, hook: Any) -> Any:
+        """Refused: no gradient of this tensor runs through autograd."""
+        raise NotSupportedError(
+            f"table {self.table}: hooks of a table's weight are not called, as autograd never has "
+            "its gradient. Register the hook with the activations, whose gradient it has, or read "
+            "and change weight.grad before step()")
+
+    register_post_accumulate_grad_hook = register_hook
+
     def point_at(self, memory: Tensor) -> None:
         """Change the memory, after the engine was opened again."""
         _data.__set__(self, memory)

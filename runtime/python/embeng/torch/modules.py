@@ -317,9 +317,9 @@ include_last_offset, padding_idx, device, dtype
             raise InvalidError(f"input has {dims} dimensions; it has 1 or 2")
         if self.max_norm is not None:
             self._renormalize(input)
-        weight = self._parameters["weight"]
+        weight = self._parameters.get("weight")
         output = ops.lookup_one(self._group, number, input, offsets, per_sample_weights,
-                                weight)  # type: ignore[arg-type]
+                                weight)
         if device is None and self._plain:
             return output
         return self._deliver(output, device)
@@ -423,9 +423,9 @@ _weight, _freeze, device, dtype
             device, input = input.device, input.cpu()
         if self.max_norm is not None:
             self._renormalize(input)
-        weight = self._parameters["weight"]
+        weight = self._parameters.get("weight")
         output = ops.lookup_one(self._group, self._flat, input, None, None,
-                                weight)  # type: ignore[arg-type]
+                                weight)
         if device is None and self._plain:
             return output
         return self._deliver(output, device)

@@ -10,7 +10,7 @@ are.
 """
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -73,6 +73,42 @@ def refuse_second() -> None:
                             "without create_graph=True")
 
 
+_will_execute: Any = getattr(torch._C, "_will_engine_execute_node", None)
+
+
+def is_wanted(leaf: Any) -> bool:
+    """Return whether the backward that runs gives a parameter its gradient.
+
+    ``torch.autograd.grad()`` and ``backward(inputs=)`` compute those of what they are given alone.
+
+    Parameters
+    ----------
+    leaf : torch.autograd.graph.Node or None
+        The node of a parameter that accumulates its gradient; None if it requires none.
+
+    Raises
+    ------
+    NotSupportedError
+        ``torch.autograd.grad()`` is to return the gradient of a table.
+    """
+    if leaf is None or _will_execute is None:
+        return leaf is not None
+    try:
+        return bool(_will_execute(leaf))
+    except RuntimeError as error:
+        if "autograd.grad" not in str(error):
+            return True  # no engine of autograd runs this, but a compiled program
+    raise NotSupportedError("torch.autograd.grad() cannot return the gradient of a table; call "
+                            "backward(), and read the weight's .grad")
+
+
+def refuse_other_weight() -> NoReturn:
+    """Refuse to look up in what a program put in place of a table."""
+    raise NotSupportedError("weight is another tensor than the rows of the engine's table, in which "
+                            "alone it looks up: torch.func.functional_call(), parametrizations and "
+                            "pruning cannot replace them; write the numbers into weight.data")
+
+
 def _version_of(*tensors: Tensor | None) -> tuple[tuple[Tensor, int], ...]:
     return tuple((tensor, tensor._version) for tensor in tensors if tensor is not None)
 
@@ -114,7 +150,7 @@ class _LookupOne(torch.autograd.Function):
         found = None
         if weights is not None and ctx.needs_input_grad[1]:
             found = _weight_gradient(group, layout, bags, array, weights)
-        if ctx.needs_input_grad[0]:
+        if ctx.needs_input_grad[0] and is_wanted(ctx.next_functions[0][0]):
             group.push(Entry({name: bags}, {name: array},
                              (*held, (gradient, gradient._version)), replica=group.replica))
         return None, found, None, None, None, None
@@ -146,9 +182,10 @@ class _LookupMany(torch.autograd.Function):
         count = len(ctx.layouts)
         saved = ctx.saved_tensors
         needs = ctx.needs_input_grad[3:]
+        trained = [is_wanted(node) for node, _ in ctx.next_functions[:count]]
         parts = split_joined(ctx.group, ctx.layouts, gradients, ctx.joined)
         found = push_many(ctx.group, ctx.layouts, saved[count:2 * count], saved[2 * count:],
-                          saved[:count], parts, needs[:count], needs[count:2 * count])
+                          saved[:count], parts, trained, needs[count:2 * count])
         return (None, None, None, *([None] * count), *found, *([None] * 2 * count))
 
 
@@ -191,11 +228,21 @@ def push_many(group: Group, layouts: Sequence[Layout], ids: Sequence[Tensor],
 
 
 def lookup_one(group: Group, number: int, ids: Tensor, bounds: Tensor | None,
-               weights: Tensor | None, parameter: Tensor) -> Tensor:
-    """Look up one feature: :func:`lookup` for modules of one table, with less work a call."""
+               weights: Tensor | None, parameter: Any) -> Tensor:
+    """Look up one feature: :func:`lookup` for modules of one table, with less work a call.
+
+    Raises
+    ------
+    NotSupportedError
+        Something else stands in place of the table's parameter.
+    """
+    if parameter is None:
+        refuse_other_weight()
     if torch.compiler.is_compiling():
         return _call_operator(group, [number], [ids], [bounds], [weights], False,
                               parameter.requires_grad)[0]
+    if getattr(parameter, "group", None) is not group:
+        refuse_other_weight()
     layout = group.layouts[number]
     if torch.is_grad_enabled() and (parameter.requires_grad or
                                     (weights is not None and weights.requires_grad)):
@@ -324,6 +371,7 @@ def _push_op(gradients: Sequence[Tensor | None], weights: Sequence[Tensor], ids:
              joined: bool, trained: bool, wanted: Sequence[bool], number: int) -> list[Tensor]:
     group = find_group(handle)
     layouts = [group.layouts[k] for k in numbers]
+    trained = trained and is_wanted(group.anchor_node)
     train = [trained and group.parameter(group.table_of[layout.feature]).requires_grad
              for layout in layouts]
 

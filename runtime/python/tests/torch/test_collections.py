@@ -174,6 +174,26 @@ def test_no_second_derivatives():
         output.square().sum().backward(create_graph=True)
 
 
+def test_a_backward_for_some_tensors_trains_their_tables_alone():
+    collection = EmbeddingBagCollection(bag_tables(), cores=1)
+    optimizer = optim.SGD(collection.parameters(), lr=0.5)
+    parameters = list(collection.parameters())
+    keyed = every_row()
+    weights = torch.ones(len(keyed.values()), requires_grad=True)
+    weighted = EmbeddingBagCollection(bag_tables(), is_weighted=True, cores=1)
+    optim.SGD(weighted.parameters(), lr=0.5)
+    given = KeyedJaggedTensor(keyed.keys(), keyed.values(), weights, keyed.lengths())
+    torch.autograd.grad(weighted(given).values().sum(), weights)
+    assert all(parameter.grad is None for parameter in weighted.parameters())
+    for chosen in (parameters, parameters[1:]):
+        before = [parameter.detach().clone() for parameter in parameters]
+        collection(keyed).values().sum().backward(inputs=chosen)
+        optimizer.step()
+        optimizer.zero_grad()
+        for parameter, old in zip(parameters, before):
+            assert torch.equal(parameter, old) == (not any(parameter is one for one in chosen))
+
+
 # -- rows of ids -------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import numpy
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 import embeng
 import embeng.torch as et
@@ -446,6 +447,22 @@ def test_what_is_refused_is_named():
                              ((IDS, STARTS, torch.ones(8)), "per_sample_weights have the shape")]:
         with pytest.raises((ValueError, NotImplementedError), match=sentence):
             bag(*inputs)
+
+
+@pytest.mark.parametrize("cls", [et.EmbeddingBag, et.Embedding])
+def test_other_tensors_in_place_of_the_table_are_refused(cls):
+    module = cls(ROWS, DIM)
+    ids = IDS[None]
+    wanted = module(ids)
+    same = torch.func.functional_call(module, dict(module.named_parameters()), (ids,))
+    assert torch.equal(same, wanted)
+    refused = pytest.raises(NotImplementedError, match="weight is another tensor than the rows")
+    for other in (torch.zeros(ROWS, DIM), cls(ROWS, DIM).weight):
+        with refused:
+            torch.func.functional_call(module, {"weight": other}, (ids,))
+    prune.l1_unstructured(module, "weight", 0.5)
+    with refused:
+        module(ids)
 
 
 @pytest.mark.parametrize("ids", [[5, 23], [-1, 2]])

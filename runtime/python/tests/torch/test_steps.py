@@ -270,3 +270,48 @@ def test_a_weight_that_is_tied_to_a_linear_layer():
             loss.backward()
             optimizer.step()
     torch.testing.assert_close(made[1][0][0].weight.detach(), made[0][0][0].weight.detach())
+
+
+@pytest.mark.parametrize("how", ["grad", "inputs"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_other_tensors_alone_leave_nothing_that_waits(how, compiled):
+    made = []
+    for cls in (nn.EmbeddingBag, et.EmbeddingBag):
+        torch.manual_seed(4)
+        module = cls(ROWS, DIM, mode="sum")
+        with torch.no_grad():
+            module.weight.copy_(torch.linspace(-1, 1, ROWS * DIM).reshape(ROWS, DIM))
+        kind = torch.optim.SGD if cls is nn.EmbeddingBag else et.optim.SGD
+        optimizer = kind(module.parameters(), lr=1.0)
+        run = torch.compile(module, backend="aot_eager") if compiled else module
+        weights = torch.ones(2, 3, requires_grad=True)
+        loss = run(torch.tensor([[1, 2, 2], [3, 0, 1]]), per_sample_weights=weights).square().sum()
+        if how == "grad":
+            found, = torch.autograd.grad(loss, weights)
+        else:
+            loss.backward(inputs=[weights])
+            found = weights.grad
+        optimizer.step()
+        made.append((found, module.weight.detach()))
+    torch.testing.assert_close(made[1], made[0])
+
+
+def test_autograd_cannot_return_the_gradient_of_a_table():
+    module = et.EmbeddingBag(ROWS, DIM, mode="sum")
+    optimizer = et.optim.SGD(module.parameters(), lr=1.0)
+    before = module.weight.detach().clone()
+    loss = module(torch.tensor([[1, 2]])).sum()
+    with pytest.raises(NotImplementedError, match=r"call backward\(\), and read the weight's"):
+        torch.autograd.grad(loss, module.weight, allow_unused=True)
+    optimizer.step()
+    assert torch.equal(module.weight, before)
+    module(torch.tensor([[1, 2]])).sum().backward(inputs=[module.weight])
+    optimizer.step()
+    assert not torch.equal(module.weight, before)
+
+
+@pytest.mark.parametrize("name", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_hooks_of_a_weight_are_refused(name):
+    module = et.Embedding(ROWS, DIM)
+    with pytest.raises(NotImplementedError, match="hook with the activations"):
+        getattr(module.weight, name)(lambda given: None)
