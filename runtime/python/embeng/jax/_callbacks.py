@@ -57,6 +57,11 @@ def tell(run: Callable[..., Any]) -> Callable[..., Any]:
     return told
 
 
+def _count(token: Any, more: int) -> Any:
+    """Return a token that is larger. A callback may not wait for a program of JAX, as a sum is."""
+    return numpy.float32(float(token) + more)
+
+
 def read_inputs(call: Call, arrays: list[Any], gradients: bool) -> tuple[
         dict[str, Any], dict[str, Any]]:
     """Return inputs and gradients of the core, of arrays in the order of flatten_arrays()."""
@@ -155,7 +160,7 @@ class Callbacks:
             inputs, found = read_inputs(call, [numpy.array(a) for a in arrays], True)
             with _lock:
                 _pending.setdefault(engine.handle, []).append((float(part), inputs, found))
-            return numpy.float32(before + 1)
+            return _count(before, 1)
 
         arrays = flatten_arrays(call.layouts, bags, weights, gradients)
         return io_callback(run, TOKEN, before, part, *arrays)
@@ -186,7 +191,7 @@ class Callbacks:
             pushes = _take_pending(call, float(expected))
             if pushes:
                 engine.update(*_join(pushes), _name_rates(names, rates), float(multiplier))
-            return numpy.float32(token + bool(pushes))
+            return _count(token, bool(pushes))
 
         return io_callback(run, TOKEN, token, expected, multiplier, rates)
 
@@ -197,7 +202,7 @@ class Callbacks:
         def run(token: Any, multiplier: Any, rates: Any, *arrays: Any) -> Any:
             inputs, found = read_inputs(call, list(arrays), True)
             _find_engine(call).update(inputs, found, _name_rates(names, rates), float(multiplier))
-            return numpy.float32(token + 1)
+            return _count(token, 1)
 
         arrays = flatten_arrays(call.layouts, bags, weights, gradients)
         return io_callback(run, TOKEN, token, multiplier, rates, *arrays)

@@ -55,6 +55,13 @@ def _batch(arguments: Any, dims: Any, **parameters: Any) -> Any:
     return jax.lax.map(run, batched), 0
 
 
+def _evaluate(*arguments: Any, **parameters: Any) -> Any:
+    """Run a call outside of a trace, as under jax.disable_jit()."""
+    with jax.disable_jit(False):
+        return jax.jit(partial(_effect_p.bind, **parameters))(*arguments)
+
+
+_effect_p.def_impl(_evaluate)
 _effect_p.def_abstract_eval(_evaluate_shape)
 mlir.register_lowering(_effect_p, _lower, platform="cpu")
 batching.primitive_batchers[_effect_p] = _batch

@@ -55,37 +55,72 @@ def read_features(engine: Engine) -> dict[str, FeatureInfo]:
             for number, feature in enumerate(engine.features)}
 
 
-def _refuse_kind(name: str, part: str, array: Any) -> InvalidError:
-    return InvalidError(f"feature {name}: {part} are {array.dtype} of shape {array.shape}; give "
-                        "int32 or int64")
+def _refuse_kind(what: str, kind: Any, shape: tuple[int, ...]) -> InvalidError:
+    return InvalidError(f"{what} are {kind} of shape {shape}; give int32 or int64")
 
 
-def _as_integers(array: Any, name: str, part: str) -> Any:
+def _read_array(given: Any, what: str) -> Any:
+    """Return an array of JAX, or one of numpy that holds numbers."""
+    if not isinstance(given, jax.Array) and hasattr(given, "__jax_array__"):
+        given = given.__jax_array__()
+    if isinstance(given, jax.Array):
+        return given
+    try:
+        array = numpy.asarray(given)
+    except ValueError as error:  # lists of different lengths
+        raise InvalidError(f"{what}: {error}") from None
+    if array.dtype.kind in "OSUmM":
+        raise InvalidError(f"{what}: numpy makes an array of {array.dtype} of what is given, a "
+                           f"{type(given).__name__}; give numbers")
+    return array
+
+
+def _as_integers(given: Any, name: str, part: str) -> Any:
+    what = f"feature {name}: {part}"
+    array = _read_array(given, what)
     if not isinstance(array, jax.Array):
-        array = numpy.asarray(array)
         if array.size == 0 and array.dtype.kind == "f":
             array = array.astype(numpy.int32)
-        if array.dtype.kind in "iu" and array.size and not jax.config.read("jax_enable_x64"):
-            most = max(int(array.max()), -int(array.min()) - 1)
-            if most > 2**31 - 1:
-                raise OutOfRangeError(f"feature {name}: {part} have {most}, which needs int64; JAX "
-                                      "has it after jax.config.update('jax_enable_x64', True)")
-    array = jnp.asarray(array)
+        if array.dtype == numpy.int64 and array.size and not jax.config.read("jax_enable_x64"):
+            wrong = [one for one in (int(array.max()), int(array.min()))
+                     if not -2**31 <= one < 2**31]
+            if wrong:
+                raise OutOfRangeError(f"{what} have {wrong[0]}, which needs int64; JAX has it "
+                                      "after jax.config.update('jax_enable_x64', True)")
     if array.dtype in (jnp.int32, jnp.int64):
-        return array
+        return jnp.asarray(array)
     if array.dtype in (jnp.int8, jnp.int16, jnp.uint8, jnp.uint16):
-        return array.astype(jnp.int32)
-    raise _refuse_kind(name, part, array)
+        return jnp.asarray(array).astype(jnp.int32)
+    raise _refuse_kind(what, array.dtype, array.shape)
 
 
-def _as_weights(weights: Any, ids: Any, name: str) -> Any:
-    weights = jnp.asarray(weights)
-    if not jnp.issubdtype(weights.dtype, jnp.floating):
-        weights = weights.astype(jnp.float32)
+def as_floats(given: Any, what: str) -> jax.Array:
+    """Return real numbers as an array of f32; `what` stands before the refusal of others."""
+    if isinstance(given, (list, tuple)):
+        try:
+            given = jnp.asarray(given)  # it takes traced values, too
+        except (TypeError, ValueError) as error:
+            raise InvalidError(f"{what}: {str(error).splitlines()[0]}") from None
+    array = _read_array(given, what)
+    if jnp.iscomplexobj(array):
+        raise InvalidError(f"{what}: numbers of {array.dtype} are given; give f32")
+    return jnp.asarray(array).astype(jnp.float32)
+
+
+def as_number(given: Any, what: str) -> jax.Array:
+    """Return one real number as f32 of no dimension."""
+    array = as_floats(given, what)
+    if array.size != 1:
+        raise InvalidError(f"{what} has the shape {array.shape}; it is one number")
+    return array.reshape(())
+
+
+def _as_weights(given: Any, ids: Any, name: str) -> Any:
+    weights = as_floats(given, f"feature {name}: weights")
     if weights.shape != ids.shape:
         raise InvalidError(f"feature {name}: weights have the shape {weights.shape}, its ids have "
                            f"{ids.shape}")
-    return weights.astype(jnp.float32)
+    return weights
 
 
 def _read_padding(padding: Any, name: str) -> int | None:

@@ -27,7 +27,12 @@ def look_up_feature(emb: Embedding, state: EmbeddingState, feature: str, ids: An
     return found[feature]
 
 
-def apply_tokens(emb: Embedding, tokens: list[Any], counts: list[Any], **options: Any) -> Any:
+def _sum_all(arrays: list[Any]) -> EmbeddingState:
+    return EmbeddingState(sum(jnp.sum(jnp.asarray(array, jnp.float32)) for array in arrays))
+
+
+def apply_tokens(emb: Embedding, tokens: list[Any], counts: list[Any],
+                 **options: Any) -> list[Any]:
     """Apply the gradients of all layers of an embedding as one step.
 
     Parameters
@@ -35,14 +40,15 @@ def apply_tokens(emb: Embedding, tokens: list[Any], counts: list[Any], **options
     emb : Embedding
         The embedding.
     tokens, counts : list of jax.Array
-        The token of each layer's state, and the gradient by it.
+        The token of each layer's state, and the gradient by it. Layers that are mapped or scanned
+        over have an array of them.
     **options
         For :meth:`Embedding.apply`.
 
     Returns
     -------
-    jax.Array
-        The next token of each layer. It does not grow with the number of layers.
+    list of jax.Array
+        The next token of each layer, of its shape. It does not grow with the number of layers.
 
     Raises
     ------
@@ -52,9 +58,10 @@ def apply_tokens(emb: Embedding, tokens: list[Any], counts: list[Any], **options
     if not tokens or len(tokens) != len(counts):
         raise InvalidError(f"the parameters have {len(tokens)} states of embeddings, the gradients "
                            f"{len(counts)}")
-    after = emb.apply(EmbeddingState(jnp.stack(tokens).sum()),
-                      EmbeddingState(jnp.stack(counts).sum()), **options)
-    return after.token / len(tokens)
+    after = emb.apply(_sum_all(tokens), _sum_all(counts), **options)
+    share = after.token / sum(jnp.size(token) for token in tokens)
+    return [jnp.broadcast_to(share, jnp.shape(token)).astype(jnp.result_type(token))
+            for token in tokens]
 
 
 def apply_states(emb: Embedding, params: Any, gradients: Any, *,
@@ -84,7 +91,7 @@ def apply_states(emb: Embedding, params: Any, gradients: Any, *,
         There is no state in a tree, or there are not as many in both.
     """
     tokens, counts = ([state.token for state in find_states(tree)] for tree in (params, gradients))
-    token = apply_tokens(emb, tokens, counts, rates=rates, multiplier=multiplier,
-                         axis_name=axis_name)
-    return jax.tree.map(lambda leaf: EmbeddingState(token) if is_state(leaf) else leaf, params,
-                        is_leaf=is_state)
+    after = iter(apply_tokens(emb, tokens, counts, rates=rates, multiplier=multiplier,
+                              axis_name=axis_name))
+    return jax.tree.map(lambda leaf: EmbeddingState(next(after)) if is_state(leaf) else leaf,
+                        params, is_leaf=is_state)

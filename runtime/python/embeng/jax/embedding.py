@@ -15,7 +15,7 @@ from ..initializers import Initializer
 from ._calls import Arrays, Call, choose_backend, find_backend
 from ._callbacks import remember_engine
 from ._derivatives import look_up, refuse_derivative, refusing_forward
-from ._layout import Bags, describe_inputs, read_features
+from ._layout import Bags, as_floats, as_number, describe_inputs, read_features
 from .errors import raising
 
 Axis = str | tuple[str, ...] | None
@@ -40,13 +40,27 @@ class EmbeddingState(NamedTuple):
 
 
 def _stack_rates(rates: Mapping[str, Any] | None) -> tuple[tuple[str, ...], Any]:
+    if rates is not None and not isinstance(rates, Mapping):
+        raise InvalidError(f"rates are {type(rates).__name__}; give a dict from names to numbers")
     given = dict(rates or {})
     names = tuple(given)
     for name in names:
-        if "\n" in name or not name:
+        if not isinstance(name, str) or "\n" in name or not name:
             raise UnknownNameError(f"rates: {name!r} is no name of a rate")
-    values = [jnp.asarray(given[name], jnp.float32).reshape(()) for name in names]
+    values = [as_number(given[name], f"rates: {name!r}") for name in names]
     return names, jnp.stack(values) if values else jnp.zeros((0,), jnp.float32)
+
+
+def _read_token(state: Any, what: str = "the state") -> jax.Array:
+    """Return the token of a state as f32: programs cast states with their parameters."""
+    if not isinstance(state, EmbeddingState):
+        raise InvalidError(f"{what} is {type(state).__name__}; give an embeng.jax.EmbeddingState, "
+                           "as EmbeddingState(**fields) makes it of a dict that was restored")
+    token = as_floats(state.token, what)
+    if token.shape:
+        raise InvalidError(f"{what} has the shape {token.shape}; it is one number. Add up the "
+                           "gradients that vmap or several layers give")
+    return token
 
 
 def _varies(value: Any, axis: str) -> bool:
@@ -115,6 +129,11 @@ class Embedding:
         for name in self._initializers:
             engine[name]  # raises for a table that there is not
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the engine of a copy or a pickle."""
+        self.__dict__.update(state)
+        remember_engine(self.engine)
+
     @property
     def calls(self) -> str:
         """How programs call the engine."""
@@ -166,7 +185,7 @@ class Embedding:
     def sync(self, state: EmbeddingState) -> None:
         """Wait until the tables have all updates of a state."""
         with raising():
-            jax.block_until_ready(state.token)
+            jax.block_until_ready(_read_token(state))
         self.engine.flush()
 
     # -- steps
@@ -207,8 +226,9 @@ class Embedding:
         state is for :meth:`apply`.
         """
         layouts, bags, weights = describe_inputs(self._features, inputs)
+        token = _read_token(state)
         with raising(), refusing_forward():
-            looked_up: Any = look_up(self._call(layouts, axis_name), state.token, bags, weights)
+            looked_up: Any = look_up(self._call(layouts, axis_name), token, bags, weights)
         *found, token = looked_up
         names = [layout.name for layout in layouts]
         return dict(zip(names, found, strict=True)), EmbeddingState(token)
@@ -240,13 +260,15 @@ class Embedding:
         Notes
         -----
         The gradients are those of all lookups since the last step, in the order of the backward
-        pass. It is an error when they are more or fewer than `gradients` says. It runs exactly
-        once, also where the returned state is not used, unless `calls` is "pure".
+        pass. It is an error when they are more or fewer than `gradients` says. An update that the
+        engine refuses, as for a rate that is not there, has dropped them. It runs exactly once,
+        also where the returned state is not used, unless `calls` is "pure".
         """
         names, values = _stack_rates(rates)
-        count = refuse_derivative("Embedding.apply()", gradients.token)
+        count = refuse_derivative("Embedding.apply()",
+                                  _read_token(gradients, "the gradient of the state"))
         token, values, factor = refuse_derivative(
-            "Embedding.apply()", (state.token, values, jnp.asarray(multiplier, jnp.float32)))
+            "Embedding.apply()", (_read_token(state), values, as_number(multiplier, "multiplier")))
         call = self._call(axis=axis_name)
         backend = find_backend(self._calls)
 
@@ -282,7 +304,8 @@ class Embedding:
         arrays = _order_gradients(call, gradients)
         names, values = _stack_rates(rates)
         backend = find_backend(self._calls)
-        arguments = (state.token, jnp.asarray(multiplier, jnp.float32), values, weights, arrays)
+        factor = as_number(multiplier, "multiplier")
+        arguments = (_read_token(state), factor, values, weights, arrays)
         token, factor, values, weights, arrays = refuse_derivative("Embedding.update()", arguments)
         with raising():
             if axis_name is None:
@@ -296,7 +319,7 @@ class Embedding:
     def discard(self, state: EmbeddingState) -> EmbeddingState:
         """Drop the gradients that wait for :meth:`apply`."""
         with raising():
-            return EmbeddingState(find_backend(self._calls).drop(self._call(), state.token))
+            return EmbeddingState(find_backend(self._calls).drop(self._call(), _read_token(state)))
 
     # -- tables
 
@@ -314,7 +337,7 @@ class Embedding:
         """Restore tables after a state: :meth:`embeng.Engine.restore`. Return the next state."""
         self.sync(state)
         self.engine.restore(source, **options)
-        return EmbeddingState(state.token + 0)
+        return EmbeddingState(_read_token(state) + 0)
 
     def close(self) -> None:
         """Close the engine, unless it was given. Programs that still call it fail."""
@@ -333,12 +356,15 @@ class Embedding:
 
 def _order_gradients(call: Call, gradients: Mapping[str, Any]) -> Arrays:
     names = [layout.name for layout in call.layouts]
+    if not isinstance(gradients, Mapping):
+        raise InvalidError(f"gradients are {type(gradients).__name__}; give a dict from names of "
+                           "features to arrays")
     if set(names) != set(gradients):
         raise InvalidError(f"gradients are of {', '.join(map(str, gradients)) or 'no features'}; "
                            f"the inputs are of {', '.join(names) or 'none'}")
     found = []
     for layout in call.layouts:
-        array = jnp.asarray(gradients[layout.name], jnp.float32)
+        array = as_floats(gradients[layout.name], f"feature {layout.name}: gradients")
         if array.shape != layout.shape:
             raise InvalidError(f"feature {layout.name}: gradients have the shape {array.shape}, "
                                f"its activations have {layout.shape}")

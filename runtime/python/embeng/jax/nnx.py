@@ -68,8 +68,8 @@ def apply_gradients(emb: Embedding, model: Any, gradients: Any, *,
     rates, multiplier, axis_name
         As for :meth:`Embedding.apply`.
     """
-    tokens = jax.tree.leaves(nnx.state(model, EmbeddingParam))
+    tokens, structure = jax.tree.flatten(nnx.state(model, EmbeddingParam))
     counts = jax.tree.leaves(nnx.filter_state(gradients, EmbeddingParam))
-    token = apply_tokens(emb, tokens, counts, rates=rates, multiplier=multiplier,
+    after = apply_tokens(emb, tokens, counts, rates=rates, multiplier=multiplier,
                          axis_name=axis_name)
-    nnx.update(model, jax.tree.map(lambda _: token, nnx.state(model, EmbeddingParam)))
+    nnx.update(model, jax.tree.unflatten(structure, after))

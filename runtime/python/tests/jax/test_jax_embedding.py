@@ -199,14 +199,81 @@ def test_what_is_wrong_with_inputs_is_said_when_they_are_traced(
              embeng.InvalidError, "two of splits"),
             ({"f": Ragged(jnp.array([1]), weights=jnp.ones(2))}, embeng.InvalidError, "weights"),
             ({"f": numpy.array([2**40])}, embeng.OutOfRangeError, "needs int64"),
+            ({"f": [3, -2**31 - 1]}, embeng.OutOfRangeError, "ids have -2147483649, which needs"),
+            ({"f": numpy.array([1], numpy.uint64)}, embeng.InvalidError, "f: ids are uint64"),
+            ({"f": ["a"]}, embeng.InvalidError, "feature f: ids: numpy makes an array of <U1"),
+            ({"f": None}, embeng.InvalidError, "f: ids: .* object of what is given, a None"),
+            ({"f": [[1], [2, 3]]}, embeng.InvalidError, "feature f: ids: setting an array"),
+            ({"f": Ragged([1], lengths=[1], weights=[1j])}, embeng.InvalidError,
+             "feature f: weights: numbers of complex64"),
+            ({"f": Ragged([1], lengths=[1], weights="a")}, embeng.InvalidError,
+             "feature f: weights: numpy makes an array of <U1"),
             ({"f": embeng.Sparse([[0, 0]], [1], (1, 1))}, embeng.InvalidError, "Sparse"),
             ([1], embeng.InvalidError, "a dict")):
         with pytest.raises(kind, match=text):
             emb.lookup(state, inputs)  # type: ignore[arg-type]
     with pytest.raises(embeng.InvalidError, match=r"\(2, 4\), its activations have \(1, 4\)"):
         emb.update(state, {"f": jnp.array([1])}, {"f": jnp.ones((2, DIM))})
-    with pytest.raises(embeng.InvalidError, match="the inputs are of f"):
-        emb.update(state, {"f": jnp.array([1])}, {})
+    given: Any
+    for given, text in (({}, "the inputs are of f"), (None, "gradients are NoneType; give a dict"),
+                        ({"f": jnp.ones((1, DIM)) * 1j}, "feature f: gradients: .* complex64"),
+                        ({"f": "a"}, "feature f: gradients: numpy makes an array of <U1")):
+        with pytest.raises(embeng.InvalidError, match=text):
+            emb.update(state, {"f": jnp.array([1])}, given)
+    for options, kind, text in (
+            ({"rates": {"lr": jnp.ones(2)}}, embeng.InvalidError, r"'lr' has the shape \(2,\)"),
+            ({"rates": {"lr": None}}, embeng.InvalidError, "rates: 'lr': numpy makes"),
+            ({"rates": {1: 2.0}}, embeng.UnknownNameError, "rates: 1 is no name"),
+            ({"rates": [1]}, embeng.InvalidError, "rates are list; give a dict"),
+            ({"multiplier": jnp.ones(2)}, embeng.InvalidError, "multiplier has the shape")):
+        with pytest.raises(kind, match=text):
+            emb.apply(state, state, **options)
+
+
+def test_what_is_no_state_is_refused(emb: Embedding) -> None:  # noqa: F811
+    state, ids = emb.init(), {"f": jnp.array([1])}
+    other: Any
+    for other, text in (({"token": state.token}, "the state is dict; give an embeng.jax"),
+                        (None, "the state is NoneType"),
+                        (embeng.jax.EmbeddingState(None), "the state: numpy makes"),
+                        (embeng.jax.EmbeddingState(jnp.ones(3)), r"the state has the shape \(3")):
+        for run in (lambda: emb.lookup(other, ids), lambda: emb.apply(other, state),
+                    lambda: emb.update(other, ids, {"f": jnp.ones((1, DIM))}),
+                    lambda: emb.discard(other), lambda: emb.sync(other)):
+            with pytest.raises(embeng.InvalidError, match=text):
+                run()
+        text = text.replace("state", "gradient of the state")
+        with pytest.raises(embeng.InvalidError, match=text):
+            emb.apply(state, other)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float64"])
+def test_a_state_may_be_cast_with_the_parameters(kind: str,
+                                                 emb: Embedding) -> None:  # noqa: F811
+    if kind == "float64":
+        jax.config.update("jax_enable_x64", True)
+    try:
+        params = {"state": emb.init(), "kernel": jnp.full(DIM, 0.5, jnp.float32)}
+        rows = emb.rows(params["state"], "t")
+
+        @jax.jit
+        def step(params: Any) -> Any:
+            def loss(params: Any) -> Any:
+                low = jax.tree.map(lambda leaf: leaf.astype(kind), params)
+                found, after = emb.lookup(low["state"], {"f": jnp.array([1, 2])})
+                return (found["f"].astype(kind) @ low["kernel"]).sum().astype(jnp.float32), after
+            gradients, after = jax.grad(loss, has_aux=True)(params)
+            return emb.apply(after, gradients["state"]), gradients["kernel"]
+
+        state, slope = step(params)
+        numpy.testing.assert_allclose(slope, rows[1] + rows[2], rtol=0.02, atol=0.02)
+        low = jax.tree.map(lambda leaf: leaf.astype(kind), state)
+        low = emb.update(emb.discard(low), {"f": jnp.array([3])}, {"f": jnp.ones((1, DIM))})
+        rows[[1, 2]] -= RATE * 0.5
+        rows[3] -= RATE
+        close(emb.rows(low, "t"), rows)
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 @pytest.mark.sample

@@ -115,6 +115,73 @@ def test_a_model_of_nnx_trains_with_optax() -> None:
             objects.apply_gradients(made, nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.State({}))
 
 
+class Block(linen.Module):  # type: ignore[misc]
+    """A turn of a scan, with a layer of its own."""
+
+    embedding: Any
+
+    @linen.compact
+    def __call__(self, carried: Any, unused: None) -> Any:
+        return jnp.tanh(linen.Dense(DIM)(carried) + layers.Embed(self.embedding, "f")(RIGHT)), None
+
+
+def test_layers_of_linen_that_are_scanned_over_train_together() -> None:
+    with make_embedding() as made:
+        model = linen.scan(Block, variable_axes={"params": 0}, split_rngs={"params": True},
+                           length=3)(made)
+        begin = jnp.zeros((3, DIM))
+        params = model.init(jax.random.key(0), begin, None)["params"]
+        dense = params["Dense_0"]
+        rows = jnp.asarray(made.rows(made.init(), "t"))
+
+        def wanted_loss(rows: Any) -> Any:
+            carried = begin
+            for turn in range(3):
+                carried = jnp.tanh(carried @ dense["kernel"][turn] + dense["bias"][turn]
+                                   + rows[RIGHT])
+            return (carried ** 2).sum()
+
+        @jax.jit
+        def step(params: Any) -> Any:
+            value, gradients = jax.value_and_grad(lambda params: (model.apply(
+                {"params": params}, begin, None)[0] ** 2).sum())(params)
+            return value, apply_gradients(made, params, gradients)
+
+        for turn in range(3):
+            wanted, slope = jax.value_and_grad(wanted_loss)(rows)
+            value, params = step(params)
+            numpy.testing.assert_allclose(value, wanted, rtol=1e-5)
+            rows = rows - RATE * slope
+            assert params["Embed_0"]["state"].token.shape == (3,)
+        made.sync(made.init())
+        assert made.engine.step == 3
+        numpy.testing.assert_allclose(made.engine["t"].read(), rows, rtol=1e-4, atol=1e-6)
+
+
+def test_layers_of_nnx_that_are_mapped_over_train_with_single_ones() -> None:
+    with make_embedding() as made:
+        class Model(nnx.Module):  # type: ignore[misc]
+            def __init__(self) -> None:
+                self.one = objects.Embed(made, "f")
+                self.two = nnx.vmap(lambda _: objects.Embed(made, "g"))(jnp.arange(2))
+
+            def __call__(self, ids: Any) -> Any:
+                both = nnx.vmap(lambda layer, ids: layer(ids), in_axes=(0, None))(self.two, ids)
+                return self.one(ids).sum() + both.sum()
+
+        model = Model()
+        rows = made.rows(made.init(), "t")
+        for _ in range(2):
+            gradients = nnx.grad(lambda model: model(RIGHT))(model)
+            objects.apply_gradients(made, model, gradients)
+            assert model.two.token[...].shape == (2,)
+        for row in numpy.asarray(RIGHT):
+            rows[row] -= 2 * 3 * RATE
+        made.engine.flush()
+        assert made.engine.step == 2
+        numpy.testing.assert_allclose(made.engine["t"].read(), rows, rtol=1e-5)
+
+
 def make_specs() -> list[Any]:
     """Specify two tables in a stack over 4 cores, the second one rotated."""
     stack = SimpleNamespace(stack_name="s", stack_vocab_size=96, stack_embedding_dim=8)

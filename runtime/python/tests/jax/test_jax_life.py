@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Programs that outlive their engine, threads, memory, and functions that XLA calls."""
+import copy
 import gc
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -53,6 +55,19 @@ def test_an_engine_that_is_freed_is_a_stale_handle(emb: Embedding) -> None:  # n
     gc.collect()
     # The compiled function holds the embedding, and so the engine.
     assert (look(state, jnp.array([1])) == wanted).all()
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))],
+                         ids=["deepcopy", "pickle"])
+def test_copies_have_an_engine_of_their_own(how: Any, emb: Embedding) -> None:  # noqa: F811
+    state, ids = emb.init(), {"f": jnp.array([1, 2])}
+    rows = emb.rows(state, "t")
+    with how(emb) as other:
+        found, after = other.lookup(state, ids)
+        assert (found["f"] == rows[[1, 2]]).all()
+        after = other.update(after, ids, {"f": jnp.ones((2, DIM))})
+        assert (other.rows(after, "t")[[1, 2]] != rows[[1, 2]]).all()
+        assert (emb.rows(state, "t") == rows).all()
 
 
 @pytest.mark.sample

@@ -202,6 +202,18 @@ def test_an_update_runs_though_nobody_uses_its_state(emb: Embedding) -> None:  #
     check(emb, train(emb, state, IDS), subtract(rows, IDS))  # nothing is left that waits
 
 
+@pytest.mark.parametrize("mode", [jax.disable_jit, lambda: jax.numpy_dtype_promotion("strict"),
+                                  lambda: jax.debug_nans(True), jax.checking_leaks],
+                         ids=["disable_jit", "strict", "debug_nans", "checking_leaks"])
+def test_modes_for_debugging_train_as_usual(mode: Any, emb: Embedding) -> None:  # noqa: F811
+    state = emb.init()
+    rows = emb.rows(state, "t")
+    with mode():
+        state = jax.jit(partial(train, emb))(state, IDS)
+        state = emb.update(state, {"f": IDS}, {"f": jnp.ones((len(IDS), DIM))})
+    check(emb, state, subtract(rows, IDS, IDS))
+
+
 def test_two_equal_updates_are_two(emb: Embedding) -> None:  # noqa: F811
     state = emb.init()
     rows = emb.rows(state, "t")
