@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _Path = str | PathLike[str]
 
 
-
 class _Found(NamedTuple):
     """Tensors of a source, states of parameters, and the step, with what messages call it."""
 
@@ -37,7 +36,9 @@ class _Found(NamedTuple):
     step: int | None
 
 
-class _Write(NamedTuple):
+class Write(NamedTuple):
+    """A tensor, and the table or slot that it is for."""
+
     table: str
     slot: str | None
     shape: tuple[int, int]
@@ -224,7 +225,7 @@ def _slots(found: _Found, table: SavedTable, key: str) -> tuple[dict[str, Tensor
     return slots, step
 
 
-def _check_shape(write: _Write) -> None:
+def _check_shape(write: Write) -> None:
     shape, wanted = write.tensor.shape, write.shape
     if shape == wanted or (wanted[1] == 1 and shape == wanted[:1]):
         return
@@ -242,28 +243,34 @@ def _one_step(found: _Found, steps: dict[str, int]) -> int | None:
 
 
 def _plan(engine: Engine, found: _Found, names: Mapping[str, str | None], slots: bool,
-          missing_tables: bool, cast: bool) -> tuple[list[_Write], int | None]:
+          missing_tables: bool, cast: bool) -> tuple[list[Write], int | None]:
     """Return what is to be written, and the step, after all of it was matched and checked."""
     described = describe_tables(engine.describe())
     writes, steps, has_slots = [], {}, False
     for name, tensor in _match(found, engine, names, missing_tables).items():
         table = described[name]
-        writes.append(_Write(name, None, table.shape, tensor))
+        writes.append(Write(name, None, table.shape, tensor))
         if not slots:
             continue
         given, step = _slots(found, table, tensor.key)
         has_slots = has_slots or bool(given)
-        writes += [_Write(name, slot, (table.shape[0], table.slots[slot]), tensor)
+        writes += [Write(name, slot, (table.shape[0], table.slots[slot]), tensor)
                    for slot, tensor in given.items()]
         if given and step is not None:
             steps[name] = step
     for write in writes:
         _check_shape(write)
-        torch_files.check_dtype(write.tensor, cast)
+    check_types(writes, cast)
     return writes, _one_step(found, steps) if has_slots else None
 
 
-def _pieces(write: _Write) -> "Iterator[tuple[int, FloatArray]]":
+def check_types(writes: list[Write], cast: bool) -> None:
+    """Refuse tensors whose numbers float32 does not hold, unless they may be rounded."""
+    for write in writes:
+        torch_files.check_dtype(write.tensor, cast)
+
+
+def _pieces(write: Write) -> "Iterator[tuple[int, FloatArray]]":
     """Read a tensor from its first row to its last, with the number of each piece's first row."""
     rows, width = write.shape
     most = max(1, formats.PIECE_FLOATS // width)
@@ -272,7 +279,7 @@ def _pieces(write: _Write) -> "Iterator[tuple[int, FloatArray]]":
         yield first, write.tensor.read(first, count).reshape(count, width)
 
 
-def _check_extremes(probe: Engine, write: _Write, first: int, piece: "FloatArray") -> None:
+def _check_extremes(probe: Engine, write: Write, first: int, piece: "FloatArray") -> None:
     """Refuse numbers that the table or slot cannot have: the library says which these are.
 
     Allowed numbers are an interval, so that the least and the greatest tell of all; a NaN is
@@ -351,7 +358,7 @@ def load(engine: Engine, source: "_Path | Mapping[str, Any]",
         chosen = own_step if step is True else None
         if not isinstance(step, bool):
             chosen = torch_files.step_of("step", step)
-        _run(engine, writes, stack.enter_context(Bar(progress)))
+        write_tensors(engine, writes, stack.enter_context(Bar(progress)))
     if chosen is not None:
         engine.step = chosen
     return _report(found, writes, chosen)
@@ -364,8 +371,8 @@ def _read(source: "_Path | Mapping[str, Any]", format: str | None, params: Seque
     return _read_path(os.fspath(source), format, params, stack)
 
 
-def _run(engine: Engine, writes: list[_Write],
-         tell: Callable[[str, int, int], object] | None) -> None:
+def write_tensors(engine: Engine, writes: list[Write],
+                  tell: Callable[[str, int, int], object] | None = None) -> None:
     """Read everything once to check it, and once more to write it."""
     tables = [table._replace(vocabulary_size=1) for table in engine.tables]
     with Engine(tables, cores=1, non_finite=engine._options["non_finite"]) as probe:
@@ -375,8 +382,8 @@ def _run(engine: Engine, writes: list[_Write],
         engine.rows_write(write.table, piece, None, write.slot, first)
 
 
-def _walk(writes: list[_Write], what: str, tell: Callable[[str, int, int], object] | None
-          ) -> "Iterator[tuple[_Write, int, FloatArray]]":
+def _walk(writes: list[Write], what: str, tell: Callable[[str, int, int], object] | None
+          ) -> "Iterator[tuple[Write, int, FloatArray]]":
     total = sum(4 * write.shape[0] * write.shape[1] for write in writes)
     done = 0
     for write in writes:
@@ -387,7 +394,7 @@ def _walk(writes: list[_Write], what: str, tell: Callable[[str, int, int], objec
                 tell(what, done, total)
 
 
-def _report(found: _Found, writes: list[_Write], step: int | None) -> dict[str, Any]:
+def _report(found: _Found, writes: list[Write], step: int | None) -> dict[str, Any]:
     used = {id(write.tensor) for write in writes}
     return {"tables": [write.table for write in writes if write.slot is None],
             "slots": [f"{write.table}/{write.slot}" for write in writes if write.slot],

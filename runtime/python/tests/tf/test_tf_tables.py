@@ -142,6 +142,104 @@ def test_what_does_not_fit_is_refused(make_strategy: Any, tmp_path: Path) -> Non
         checkpoint.load(engine, saved)
 
 
+def open_pair(kind: str = "adam") -> embeng.Engine:
+    """Open an engine of two tables."""
+    optimizer = getattr(embeng.optimizers, kind)(0.1)
+    return embeng.Engine([embeng.Table("a", 30, 4, "sum", optimizer),
+                          embeng.Table("b", 17, 8, "sum", optimizer)], cores=1)
+
+
+def read_all(engine: embeng.Engine) -> Any:
+    """Return the rows and slots of all tables."""
+    return [table.read(slot=slot).tolist() for table in engine for slot in (None, *table.slots)]
+
+
+@pytest.mark.parametrize("kind", ["rowwise_adagrad", "partial_rowwise_adam", "sgd"])
+def test_slots_of_one_column_come_back(kind: str, tmp_path: Path) -> None:
+    with open_pair(kind) as engine, open_pair(kind) as other:
+        for _ in range(2):
+            engine.update({"a": [1, 29], "b": [3]}, {"a": numpy.ones((2, 4), numpy.float32),
+                                                     "b": numpy.ones((1, 8), numpy.float32)})
+        path = checkpoint.save(engine, tmp_path / "saved")
+        assert checkpoint.load(other, path) == ["a", "b"]
+        assert read_all(other) == read_all(engine)
+
+
+def damage(path: str, what: str) -> None:
+    """Damage the file with the numbers of a checkpoint."""
+    data = Path(f"{path}.data-00000-of-00001")
+    content = bytearray(data.read_bytes())
+    if what == "gone":
+        data.unlink()
+    elif what == "flipped":
+        content[-1] ^= 1  # the rows of the last variable
+        content[len(content) // 2] ^= 1
+        data.write_bytes(content)
+    else:
+        data.write_bytes(content[:len(content) // 2])
+
+
+@pytest.mark.parametrize("what", ["gone", "flipped", "truncated"])
+def test_a_damaged_checkpoint_changes_nothing(what: str, tmp_path: Path) -> None:
+    with open_pair() as engine:
+        path = checkpoint.save(engine, tmp_path / "saved")
+    damage(path, what)
+    with open_pair() as other:
+        before = read_all(other)
+        with pytest.raises(embeng.CheckpointError, match="saved: .* cannot be read: "):
+            checkpoint.load(other, path)
+        assert read_all(other) == before
+
+
+def write_variables(path: Path, **tables: Any) -> str:
+    """Write a checkpoint with the edges of a TPUEmbedding and these variables."""
+    class Root(tensorflow.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self._variables = {name: {slot: tensorflow.Variable(value)
+                                      for slot, value in slots.items()}
+                               for name, slots in tables.items()}
+
+    return str(tensorflow.train.Checkpoint(embedding=Root()).write(str(path)))
+
+
+def test_numbers_that_tables_cannot_have_change_nothing(tmp_path: Path) -> None:
+    def slots(rows: Any, **others: Any) -> Any:
+        return {"parameters": rows, "momenta": rows, "velocities": rows, **others}
+
+    first, second = numpy.ones((30, 4)), numpy.ones((17, 8), numpy.float32)
+    texts = numpy.full((17, 8), "x")
+    with open_pair() as engine:
+        before = read_all(engine)
+        for given, kind, text in (
+                (slots(second * numpy.nan), embeng.OutOfRangeError, "for table b: row 0, column 0"),
+                (slots(second, velocities=-second), embeng.OutOfRangeError, "slot velocities of"),
+                (slots(second, momenta=texts), embeng.InvalidError, "its dtype is string")):
+            path = write_variables(tmp_path / "given", a=slots(first), b=given)
+            with pytest.raises(kind, match=text):
+                checkpoint.load(engine, path)
+            assert read_all(engine) == before
+        path = write_variables(tmp_path / "given", a=slots(first), b=slots(second))
+        for step, refused in ((-1, embeng.OutOfRangeError), (1.5, TypeError)):
+            with pytest.raises(refused):
+                checkpoint.load(engine, path, step=step)  # type: ignore[arg-type]
+        with pytest.raises(embeng.InvalidError, match="names are list"):
+            checkpoint.load(engine, path, names=["a"])  # type: ignore[arg-type]
+        assert read_all(engine) == before
+        checkpoint.load(engine, path, step=3)
+        assert (engine["a"].read() == 1).all() and engine.step == 3
+
+
+def test_a_checkpoint_of_a_saver_is_told(tmp_path: Path) -> None:
+    old = tensorflow.compat.v1
+    with tensorflow.Graph().as_default(), old.Session() as session:
+        variable = old.get_variable("a", initializer=numpy.ones((30, 4), numpy.float32))
+        session.run(variable.initializer)
+        old.train.Saver().save(session, str(tmp_path / "old"))
+    with pytest.raises(embeng.CheckpointError, match="it has no graph of objects"):
+        checkpoint.list_tables(tmp_path / "old")
+
+
 def test_variables_are_live(make_strategy: Any) -> None:
     """A variable shows an update at once, has no copy, and writes the table when it is assigned."""
     ours = make_ours(make_strategy(2), api.SGD(0.5))
