@@ -9,13 +9,18 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
 import numpy
 
-from .._errors import CheckpointError
+from .._engine import TableView
+from .._errors import CheckpointError, EmbengError
+from .._formats import Tensor
+from .._load import Write, check_types, write_tensors
 from ._framework import load_module
 
 # Slots of Keras' optimizers, in their order, as slots of the engine. An optimizer has those of one
@@ -24,6 +29,23 @@ _SLOTS: dict[str, tuple[str, ...]] = {
     "SGD": ("momenta",), "Adagrad": ("accumulators",), "Adam": ("momenta", "velocities"),
     "AdamW": ("momenta", "velocities"), "Ftrl": ("accumulators", "linears"),
     "RMSprop": ("ms", "mom", "mg"), "Adadelta": ("accumulators", "updates"), "Lion": ("momenta",)}
+
+
+# zipfile and h5py raise any of these where a file is damaged.
+_DAMAGES = (OSError, EOFError, KeyError, RuntimeError, ValueError, zipfile.BadZipFile,
+            zlib.error)
+
+
+@contextmanager
+def _naming_damage(source: "str | PathLike[str]") -> Iterator[None]:
+    """Say of a file that cannot be read that it is damaged, or no file of Keras."""
+    try:
+        yield
+    except (EmbengError, FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except _DAMAGES as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CheckpointError(f"{source}: it is damaged, or no file of Keras: {first}") from error
 
 
 def _open_weights(source: "str | PathLike[str]") -> tuple[Any, dict[str, Any] | None]:
@@ -49,8 +71,7 @@ def list_keras_tables(source: "str | PathLike[str]") -> dict[str, tuple[int, ...
     dict of str to tuple of int
         Shapes of all variables that are matrices, by their path in the file.
     """
-    file, _ = _open_weights(source)
-    with file:
+    with _naming_damage(source), _open_weights(source)[0] as file:
         return {path: tuple(file[path].shape) for path in _walk_variables(file)
                 if file[path].ndim == 2}
 
@@ -94,16 +115,35 @@ def _find_slots(variables: Any, kind: str, names: tuple[str, ...], shape: tuple[
         raise CheckpointError(f"the optimizer of the file has {len(matching)} slots of the shape "
                               f"{list(shape)}, and not {count * len(names)}; give slots=False")
     first, apart = (which, count) if kind == "RMSprop" else (which * len(names), 1)
-    return {name: matching[first + k * apart][()] for k, name in enumerate(names)}
+    return {name: matching[first + k * apart] for k, name in enumerate(names)}
 
 
-def _convert_slots(kind: str, settings: Mapping[str, Any], slots: dict[str, Any]) -> dict[str, Any]:
-    """Give slots of Keras as the engine's."""
+def _convert_slot(kind: str, settings: Mapping[str, Any], rows: Any) -> Any:
+    """Give rows of a slot of Keras as the engine's."""
     if kind == "SGD":
-        return {"momenta": -slots["momenta"]} if slots else {}
+        return -rows
     if kind == "Adagrad":
-        return {"accumulators": slots["accumulators"] + numpy.float32(settings["epsilon"])}
-    return slots
+        return rows + numpy.float32(settings["epsilon"])
+    return rows
+
+
+def _plan_write(view: TableView, slot: str | None, where: str, dataset: Any,
+                optimizer: tuple[str, dict[str, Any]] | None) -> Write:
+    """Return what a variable of the file is for; its rows are read piece by piece later."""
+    wanted = view.shape[0], view._width(slot)
+    if tuple(dataset.shape) != wanted:
+        raise CheckpointError(f"{where} is {list(dataset.shape)} in the file, and "
+                              f"{f'slot {slot} of ' if slot else ''}table {view.name} is "
+                              f"{list(wanted)}")
+
+    def read(first: int, count: int) -> Any:
+        rows = dataset[first:first + count]
+        if optimizer is not None:
+            rows = _convert_slot(*optimizer, rows)
+        return numpy.ascontiguousarray(rows, numpy.float32)
+
+    return Write(view.name, slot, wanted,
+                 Tensor(where, where, wanted, str(dataset.dtype.name), read))
 
 
 def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[str, str], *,
@@ -130,41 +170,51 @@ def load_keras_tables(layer: Any, source: "str | PathLike[str]", names: Mapping[
     Raises
     ------
     CheckpointError
-        A path is not in the file, a shape is another one, or slots are missing. Tables that come
-        before in `names` were written.
+        A path is not in the file, a shape is another one, slots are missing, or the file is
+        damaged.
+    UnknownNameError
+        There is no such table, or its optimizer has other slots.
+    OutOfRangeError
+        A number is none that the table can have.
 
     Notes
     -----
-    The formulas are the same, and so are the numbers of the steps that follow, up to rounding, on
-    the rows that a batch touches.
+    All is checked before the first row is written. The formulas are the same, and so are the
+    numbers of the steps that follow, up to rounding, on the rows that a batch touches.
     """
     engine = layer.engine
-    file, config = _open_weights(source)
-    optimizer = _read_optimizer(config) if slots else None
-    count = 0
-    with file:
-        paths = list(_walk_variables(file))
-        for table, path in names.items():
-            view = engine[table]
-            if path not in file:
-                raise CheckpointError(f"the file has no {path}; its matrices are "
-                                      f"{', '.join(list_keras_tables(source))}")
-            shape = tuple(file[path].shape)
-            if shape != view.shape:
-                raise CheckpointError(f"{path} is {list(shape)} in the file, and table {table} is "
-                                      f"{list(view.shape)}")
-            view.write(file[path][()])
-            if optimizer is None or "optimizer/vars" not in file:
-                continue
-            same = _order_paths([other for other in paths if file[other].shape == shape], shape)
-            found = _find_slots(file["optimizer/vars"], optimizer[0], _slot_names(*optimizer),
-                                shape, same.index(path), len(same))
-            for slot, rows in _convert_slots(*optimizer, found).items():
-                view.write(rows, slot=slot)
-                count += 1
-        if optimizer is not None and "optimizer/vars/0" in file:
-            engine.step = int(file["optimizer/vars/0"][()])
-    return count
+    with _naming_damage(source):
+        file, config = _open_weights(source)
+        optimizer = _read_optimizer(config) if slots else None
+        with file:
+            writes = [write for table, path in names.items()
+                      for write in _plan_table(engine[table], file, path, optimizer)]
+            check_types(writes, cast=True)
+            step = None
+            if optimizer is not None and "optimizer/vars/0" in file:
+                step = int(file["optimizer/vars/0"][()])
+            write_tensors(engine, writes)
+    if step is not None:
+        engine.step = step
+    return sum(write.slot is not None for write in writes)
+
+
+def _plan_table(view: TableView, file: Any, path: str,
+                optimizer: tuple[str, dict[str, Any]] | None) -> list[Write]:
+    """Return what the variables of one table are for: its rows, and the slots of an optimizer."""
+    paths = _walk_variables(file)
+    if path not in paths:
+        matrices = [other for other in paths if file[other].ndim == 2]
+        raise CheckpointError(f"the file has no {path}; its matrices are {', '.join(matrices)}")
+    writes = [_plan_write(view, None, path, file[path], None)]
+    if optimizer is None or "optimizer/vars" not in file:
+        return writes
+    shape = view.shape
+    same = _order_paths([other for other in paths if file[other].shape == shape], shape)
+    found = _find_slots(file["optimizer/vars"], optimizer[0], _slot_names(*optimizer), shape,
+                        same.index(path), len(same))
+    return writes + [_plan_write(view, slot, dataset.name.lstrip("/"), dataset, optimizer)
+                     for slot, dataset in found.items()]
 
 
 def _walk_variables(file: Any) -> list[str]:

@@ -8,6 +8,7 @@ import numpy
 import pytest
 from keras_peers import DIM, ROWS, make_feature, make_table, read_rows
 
+import embeng
 from embeng.keras import DistributedEmbedding, list_keras_tables, load_keras_tables
 
 optimizers = keras.optimizers
@@ -86,6 +87,46 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path) -> None:
     other = DistributedEmbedding(make_feature(make_table("v", 7)))
     with pytest.raises(Exception, match=r"\[30, 4\] in the file, and table v is \[7, 4\]"):
         load_keras_tables(other, tmp_path / "plain.keras", {"v": NAMES["ant"]})
+
+
+def test_a_file_that_does_not_fit_changes_nothing(tmp_path: Path,
+                                                  rng: numpy.random.Generator) -> None:
+    """The second table of a file is wrong, and the first one stays as it was."""
+    ids, labels = make_batches(rng)
+    plain = make_plain("adam")
+    plain.fit(ids, labels, batch_size=ROWS, shuffle=False, verbose=0)
+    path = tmp_path / "plain.keras"
+    plain.save(path)
+    _, layer = make_ours("adagrad")
+    before = read_rows(layer, "zebra")
+    with pytest.raises(embeng.UnknownNameError, match="no slot 'momenta'"):
+        load_keras_tables(layer, path, NAMES)
+    with pytest.raises(embeng.CheckpointError, match="no layers;"):
+        load_keras_tables(layer, path, {**NAMES, "ant": "layers"}, slots=False)
+    plain.get_layer("ant").set_weights([numpy.full((ROWS, DIM), numpy.nan)])
+    plain.save(path)
+    with pytest.raises(embeng.OutOfRangeError, match="for table ant: row 0, column 0"):
+        load_keras_tables(layer, path, NAMES, slots=False)
+    assert (read_rows(layer, "zebra") == before).all()
+    assert layer.engine.step == 0
+
+
+@pytest.mark.parametrize("ending", [".keras", ".weights.h5"])
+def test_a_damaged_file_is_told(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"plain{ending}"
+    plain = make_plain("adam")
+    (plain.save if ending == ".keras" else plain.save_weights)(path)
+    whole = path.read_bytes()
+    _, layer = make_ours("adam")
+    before = read_rows(layer, "zebra")
+    for size in (0, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        for read in (list_keras_tables, lambda path: load_keras_tables(layer, path, NAMES)):
+            with pytest.raises(embeng.CheckpointError, match="is damaged, or no file of Keras"):
+                read(path)
+    with pytest.raises(FileNotFoundError):
+        list_keras_tables(tmp_path / f"none{ending}")
+    assert (read_rows(layer, "zebra") == before).all()
 
 
 def test_a_file_of_keras_rs(tmp_path: Path, rng: numpy.random.Generator) -> None:
