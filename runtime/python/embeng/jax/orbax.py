@@ -15,7 +15,9 @@ import jax
 import numpy
 
 from .._engine import Engine, TableView
-from .._errors import InvalidError, UnknownNameError
+from .._errors import CheckpointError, EmbengError, InvalidError, UnknownNameError
+from .._formats import Tensor
+from .._load import Write, check_types, write_tensors
 from .sparsecore import EmbeddingVariables
 
 __all__ = ["export_stacks", "import_stacks", "load_stacks", "save_stacks"]
@@ -47,10 +49,15 @@ def _read_slots(given: Any) -> list[Any]:
     return list(given)
 
 
-def _read_stack(given: Any) -> tuple[Any, list[Any]]:
-    if isinstance(given, Mapping):
-        return given["table"], _read_slots(given.get("slot") or ())
-    return given.table, _read_slots(given.slot)
+def _read_stack(name: str, given: Any) -> tuple[Any, list[Any]]:
+    """Return the table of a stack and its slots, as arrays of numpy."""
+    parts = given if isinstance(given, Mapping) else {
+        part: getattr(given, part, None) for part in ("table", "slot")}
+    if parts.get("table") is None:
+        raise InvalidError(f"stack {name}: a {type(given).__name__} without a table is given; give "
+                           "EmbeddingVariables, or a dict of table and slot")
+    slots = [numpy.asarray(slot) for slot in _read_slots(parts.get("slot") or ())]
+    return numpy.asarray(parts["table"]), slots
 
 
 def _check_height(name: str, height: int, cores: int) -> None:
@@ -80,27 +87,60 @@ def import_stacks(engine: Engine, stacks: Mapping[str, Any], table_specs: Any, *
     ------
     UnknownNameError
         A stack or table is not there.
-    InvalidError
-        A shape or the number of slots does not fit. Nothing was written of that table.
+    InvalidError, OutOfRangeError
+        A shape or the number of slots does not fit, or a number is none that the table can have.
+
+    Notes
+    -----
+    All is checked before the first row is written.
     """
-    for spec in _specs_of(table_specs):
-        name = spec.setting_in_stack.stack_name
-        if name not in stacks:
-            raise UnknownNameError(f"table {spec.name}: there is no stack {name!r}; there are "
-                                   f"{', '.join(stacks)}")
-        table, given = _read_stack(stacks[name])
-        view = engine[spec.name]
-        if view.shape != (spec.vocabulary_size, spec.embedding_dim):
-            raise InvalidError(f"table {spec.name} has the shape {view.shape}; its specification "
-                               f"says {(spec.vocabulary_size, spec.embedding_dim)}")
-        names: list[str | None] = [None]
-        if slots:
-            names += _list_slots(view, len(given))
-        _check_height(name, table.shape[0], cores)
-        places = _find_rows(spec, cores, table.shape[0])
-        for slot, array in zip(names, [table, *given], strict=False):
-            rows = numpy.asarray(array)[places, :spec.embedding_dim]
-            view.write(numpy.ascontiguousarray(rows, numpy.float32), slot=slot)
+    if not isinstance(stacks, Mapping):
+        raise InvalidError(f"stacks are {type(stacks).__name__}; give a dict of them by name")
+    writes = [write for spec in _specs_of(table_specs)
+              for write in _plan_table(engine[spec.name], stacks, spec, cores, slots)]
+    check_types(writes, cast=True)
+    write_tensors(engine, writes)
+
+
+def _plan_table(view: TableView, stacks: Mapping[str, Any], spec: Any, cores: int,
+                slots: bool) -> list[Write]:
+    """Return what the arrays of a stack are for in one table."""
+    name = spec.setting_in_stack.stack_name
+    if name not in stacks:
+        raise UnknownNameError(f"table {spec.name}: there is no stack {name!r}; there are "
+                               f"{', '.join(map(str, stacks))}")
+    table, given = _read_stack(name, stacks[name])
+    if view.shape != (spec.vocabulary_size, spec.embedding_dim):
+        raise InvalidError(f"table {spec.name} has the shape {view.shape}; its specification "
+                           f"says {(spec.vocabulary_size, spec.embedding_dim)}")
+    names: list[str | None] = [None]
+    if slots:
+        names += _list_slots(view, len(given))
+    height = table.shape[0] if table.ndim else 0
+    _check_height(name, height, cores)
+    places = _find_rows(spec, cores, height)
+    if int(places.max()) >= height:
+        raise InvalidError(f"table {spec.name}: its specification wants row {places.max()} of "
+                           f"stack {name}, which has {height}")
+    return [_plan_write(view, slot, f"stack {name}", array, places, height)
+            for slot, array in zip(names, [table, *given], strict=False)]
+
+
+def _plan_write(view: TableView, slot: str | None, stack: str, array: Any, places: Any,
+                height: int) -> Write:
+    """Return what one array of a stack is for; its rows are copied piece by piece later."""
+    rows, width = view.shape[0], view._width(slot)
+    where = f"{stack}: its {slot or 'table'}"
+    if array.ndim != 2 or array.shape[0] != height or array.shape[1] < width:
+        raise InvalidError(f"{where} has the shape {array.shape}; table {view.name} needs "
+                           f"{height} rows and {width} columns")
+
+    def read(first: int, count: int) -> Any:
+        part = array[places[first:first + count], :width]
+        return numpy.ascontiguousarray(part, numpy.float32)
+
+    return Write(view.name, slot, (rows, width),
+                 Tensor(where, where, (rows, width), array.dtype.name, read))
 
 
 def export_stacks(engine: Engine, table_specs: Any, *, cores: int,
@@ -147,15 +187,27 @@ def load_stacks(path: str | PathLike[str]) -> dict[str, Any]:
     ----------
     path : path
         The folder of one checkpoint of a dict of EmbeddingVariables.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no checkpoint.
+    CheckpointError
+        It is damaged, or not one of stacks.
     """
-    with _import_orbax().PyTreeCheckpointer() as checkpointer:
-        tree = checkpointer.restore(os.path.abspath(path))
-    found = {}
-    for name, given in tree.items():
-        table, slots = _read_stack(given)
-        found[name] = EmbeddingVariables(numpy.asarray(table),
-                                         tuple(numpy.asarray(slot) for slot in slots))
-    return found
+    orbax = _import_orbax()
+    try:
+        with orbax.PyTreeCheckpointer() as checkpointer:
+            tree = checkpointer.restore(os.path.abspath(path))
+        read = {name: _read_stack(name, given) for name, given in tree.items()}
+    except EmbengError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # orbax and tensorstore have no class for damage
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CheckpointError(f"{path}: orbax cannot read it: {first}") from error
+    return {name: EmbeddingVariables(table, tuple(slots)) for name, (table, slots) in read.items()}
 
 
 def save_stacks(path: str | PathLike[str], stacks: Mapping[str, EmbeddingVariables]) -> None:

@@ -223,3 +223,43 @@ def test_stacks_of_orbax_come_in_and_go_out(tmp_path: Any, rng: Any) -> None:
                  "the stack has 0")):
             with pytest.raises(kind, match=text):
                 import_stacks(engine, stacks, specs, cores=cores)
+
+
+def test_stacks_that_do_not_fit_change_nothing() -> None:
+    pytest.importorskip("orbax.checkpoint")
+    from embeng.jax.orbax import import_stacks
+
+    adam = embeng.optimizers.adam(0.1)
+    rows = numpy.ones((96, 8), numpy.float32)
+    made = embeng.jax.EmbeddingVariables
+    tables = [embeng.Table("a", 30, 8, "sum", adam), embeng.Table("b", 50, 5, "sum", adam)]
+    with embeng.Engine(tables, cores=1) as engine:
+        before = [table.read(slot=slot) for table in engine for slot in (None, *table.slots)]
+        stacks: Any
+        for stacks, kind, text in (
+                ({"s": made(rows[:48], (rows[:48],) * 2)}, embeng.InvalidError,
+                 "wants row .* of stack s, which has 48"),
+                ({"s": made(rows, (rows, rows[:48]))}, embeng.InvalidError,
+                 r"stack s: its velocities has the shape \(48, 8\); table a needs 96 rows"),
+                ({"s": made(rows[:, :6], (rows, rows))}, embeng.InvalidError, "and 8 columns"),
+                ({"s": made(rows, (rows, -rows))}, embeng.OutOfRangeError, "slot velocities of"),
+                ({"s": made(rows * 1j, (rows, rows))}, embeng.InvalidError, "dtype is complex"),
+                ({"s": None}, embeng.InvalidError, "a NoneType without a table is given"),
+                ([1], embeng.InvalidError, "stacks are list")):
+            with pytest.raises(kind, match=text):
+                import_stacks(engine, stacks, make_specs(), cores=4)
+        after = [table.read(slot=slot) for table in engine for slot in (None, *table.slots)]
+        assert all((one == other).all() for one, other in zip(before, after, strict=True))
+
+
+def test_a_damaged_checkpoint_of_orbax_is_told(tmp_path: Any) -> None:
+    pytest.importorskip("orbax.checkpoint")
+    from embeng.jax.orbax import load_stacks, save_stacks
+
+    rows = numpy.ones((96, 8), numpy.float32)
+    save_stacks(tmp_path / "saved", {"s": embeng.jax.EmbeddingVariables(rows, (rows,))})
+    (tmp_path / "saved" / "manifest.ocdbt").write_bytes(b"x")
+    with pytest.raises(embeng.CheckpointError, match="saved: orbax cannot read it: "):
+        load_stacks(tmp_path / "saved")
+    with pytest.raises(FileNotFoundError):
+        load_stacks(tmp_path / "none")
