@@ -16,7 +16,7 @@ import jax
 import numpy
 
 from .._engine import Engine, Feature, Table
-from .._errors import InvalidError, NotSupportedError
+from .._errors import InvalidError, NotSupportedError, OutOfRangeError
 from .._inputs import Ragged
 from ..initializers import constant
 
@@ -173,6 +173,11 @@ def _read_feature(spec: Any, ids: Any, weights: Any, grid: _Grid, check: bool) -
         found, widths = _flatten_ids(weights, spec.name, "weights", numpy.float32)
         if len(widths) != len(lengths) or (widths != lengths).any():
             raise InvalidError(f"feature {spec.name}: weights have other lengths than ids")
+        wrong = numpy.flatnonzero(~numpy.isfinite(found))
+        if len(wrong):
+            sample = int(numpy.searchsorted(numpy.cumsum(lengths), wrong[0], "right"))
+            raise OutOfRangeError(f"feature {spec.name}, sample {sample}: a weight is "
+                                  f"{found[wrong[0]]}, which is not finite")
     per_device = grid.local * grid.cores
     if len(lengths) % per_device:
         raise InvalidError(f"feature {spec.name}: {len(lengths)} samples are no multiple of the "

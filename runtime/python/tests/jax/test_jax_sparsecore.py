@@ -221,6 +221,10 @@ def test_what_does_not_fit_is_refused(rng: Any) -> None:
     with pytest.raises(embeng.InvalidError, match="weights have other lengths"):
         function(case.ids, {n: numpy.ones((len(i), 9)) for n, i in case.ids.items()}, case.specs,
                  2, 2, num_sc_per_device=2)
+    weights = {n: [numpy.ones(len(row), numpy.float32) for row in i] for n, i in case.ids.items()}
+    weights["f0"][1][2] = numpy.nan
+    with pytest.raises(embeng.OutOfRangeError, match="feature f0, sample 1: a weight is nan"):
+        function(case.ids, weights, case.specs, 2, 2, num_sc_per_device=2)
     wrong = {name: ids.copy() for name, ids in case.ids.items()}
     wrong["f0"][1, 2] = 4000
     with pytest.raises(embeng.InvalidError, match="feature f0, sample 1: id 4000 is outside"):
