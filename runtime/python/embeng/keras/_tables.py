@@ -12,7 +12,6 @@ import numpy
 
 from .. import initializers
 from .._engine import Engine, Feature, Table
-from .._errors import InvalidError
 from ._framework import keras
 from ._inputs import Layout, make_bags
 from .optimizers import Rate, Rule, translate
@@ -101,18 +100,14 @@ class Tables:
     Parameters
     ----------
     features : mapping of str to FeatureConfig
-        By path. Those that share a table share the object.
+        By path. Those that share a table share the object; names of tables are unique.
     options
         For :class:`embeng.Engine`.
     """
 
     def __init__(self, features: Mapping[str, Any], **options: Any):
-        self.configs: dict[str, Any] = {}
-        for feature in features.values():
-            held = self.configs.setdefault(feature.table.name, feature.table)
-            if held is not feature.table:
-                raise InvalidError(f"two tables have the name {held.name}; give each its own, or "
-                                   "share one TableConfig between the features")
+        self.configs: dict[str, Any] = {feature.table.name: feature.table
+                                        for feature in features.values()}
         self.table_of = {path: feature.table.name for path, feature in features.items()}
         self.dims = {path: feature.table.embedding_dim for path, feature in features.items()}
         self._rates = {name: f"rate_{number}" for number, name in enumerate(self.configs)}

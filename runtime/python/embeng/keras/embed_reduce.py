@@ -17,7 +17,7 @@ def _pad_ragged(value: Any, kind: str, filler: Any) -> Any:
         import torch
 
         return torch.nested.to_padded_tensor(value, filler)
-    return keras.ops.convert_to_tensor(pad(value, kind, filler, 0))
+    return keras.ops.convert_to_tensor(pad("inputs", value, kind, filler, 0))
 
 
 def _fill_sparse(value: Any, kind: str) -> tuple[Any, Any]:

@@ -1,107 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The layer: nested features, placements, lookups on each backend, configuration, and files."""
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._errors import InvalidError, NotSupportedError
+from .._errors import InvalidError
 from ._backends import load_backend
+from ._features import Features, check_stacking, find_tables, is_in_engine, serves_sparsecores
 from ._framework import keras
-from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input
+from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input, to_ids
 from ._saving import load_tables, save_tables
 from ._tables import Tables, as_keras_initializer
-from .configs import FeatureConfig, TableConfig, describe_table, is_feature
-from .embed_reduce import COMBINERS, EmbedReduce
+from .configs import FeatureConfig, TableConfig, describe_table
+from .embed_reduce import EmbedReduce
 
 _PREPROCESSED = "preprocessed_inputs"
-_PLACEMENTS = ("auto", "sparsecore", "default_device")
-_SPARSECORES = "EMBENG_KERAS_SPARSECORES"
-
-
-def _serves_sparsecores() -> bool:
-    """Whether the engine stands for SparseCores, as the environment has it."""
-    found = os.environ.get(_SPARSECORES, "")
-    if found not in ("", "engine", "none"):
-        raise InvalidError(f"{_SPARSECORES} is {found!r}; it is 'engine', which is the default, or "
-                           "'none'")
-    return found != "none"
-
-
-def _is_in_engine(table: Any) -> bool:
-    return table.placement == "sparsecore" or (table.placement == "auto" and _serves_sparsecores())
-
-
-def _check_feature(path: str, feature: Any) -> None:
-    where = f"feature {path}"
-    if not is_feature(feature):
-        raise InvalidError(f"{where}: its settings are {feature!r}; give a FeatureConfig")
-    table = feature.table
-    if table.placement not in _PLACEMENTS:
-        raise InvalidError(f"{where}: the placement {table.placement!r} of table {table.name} is "
-                           f"none of {', '.join(_PLACEMENTS)}")
-    if table.placement == "sparsecore" and not _serves_sparsecores():
-        raise NotSupportedError(f"{where}: the placement of table {table.name} is 'sparsecore', "
-                                f"and {_SPARSECORES}=none says that there is no SparseCore; unset "
-                                "the variable, or give the placement 'auto'")
-    if table.combiner not in COMBINERS:
-        raise InvalidError(f"{where}: the combiner {table.combiner!r} of table {table.name} is "
-                           f"none of {', '.join(COMBINERS)}")
-    if feature.output_shape and feature.output_shape[-1] != table.embedding_dim:
-        raise InvalidError(f"{where}: its output_shape {tuple(feature.output_shape)} does not end "
-                           f"in {table.embedding_dim}, the embedding_dim of table {table.name}")
-    if feature.input_shape and feature.output_shape and \
-            len(feature.output_shape) != max(len(feature.input_shape), 2):
-        raise NotSupportedError(f"{where}: its output_shape {tuple(feature.output_shape)} keeps "
-                                "the rows of a sample apart, which this layer does not; use ids "
-                                "[samples, n, 1], whose activations are [samples, n, dim]")
-
-
-class _Features:
-    """The features by path, and the structure that they came in. Keras does not look inside."""
-
-    def __init__(self, given: Any):
-        self.given = given
-        self.paths: list[str] = []
-        self.by_path: dict[str, Any] = {}
-        for keys, feature in keras.tree.flatten_with_path(given):
-            path = ".".join(str(key) for key in keys) or getattr(feature, "name", "feature")
-            _check_feature(path, feature)
-            self.paths.append(path)
-            self.by_path[path] = feature
-        if not self.paths:
-            raise InvalidError("feature_configs has no feature")
-        self.structure = keras.tree.pack_sequence_as(given, self.paths)
-
-    def flatten(self, values: Any, what: str) -> dict[str, Any]:
-        """Give a nested structure as a dict of paths."""
-        found: dict[str, Any] = {}
-
-        def take(path: str, value: Any) -> None:
-            found[path] = value
-
-        try:
-            keras.tree.map_structure_up_to(self.structure, take, self.structure, values)
-        except (TypeError, ValueError) as error:
-            raise InvalidError(f"{what} have another structure than feature_configs, whose "
-                               f"features are {', '.join(self.paths)}: {error}") from error
-        return found
-
-    def pack(self, values: Mapping[str, Any]) -> Any:
-        """Give a dict of paths in the nested structure."""
-        return keras.tree.pack_sequence_as(self.given, [values[path] for path in self.paths])
-
-
-def _check_stacking(stacking: Any, tables: Mapping[str, Any]) -> None:
-    """Refuse names that are no tables'. The engine stacks tables itself, and no number changes."""
-    if stacking in ("auto", None):
-        return
-    if isinstance(stacking, str) or not isinstance(stacking, Sequence):
-        raise InvalidError(f"table_stacking is {stacking!r}; give 'auto', None, or lists of names")
-    for group in stacking:
-        for name in [group] if isinstance(group, str) else group:
-            if name not in tables:
-                raise InvalidError(f"table_stacking names {name!r}; the tables are "
-                                   f"{', '.join(tables)}")
 
 
 @keras.saving.register_keras_serializable("embeng")
@@ -145,9 +57,9 @@ class DistributedEmbedding(keras.layers.Layer):
                                "TensorFlow does not have; leave it out")
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
-        self._features = _Features(feature_configs)
-        tables = {f.table.name: f.table for f in self._features.by_path.values()}
-        _check_stacking(table_stacking, tables)
+        self._features = Features(feature_configs)
+        tables = find_tables(self._features.by_path.values())
+        check_stacking(table_stacking, tables)
         self._stacking = (table_stacking,)
         self.update_stats = update_stats
         self._opening = (("cores", cores), ("memory", memory), ("device", device))
@@ -157,7 +69,7 @@ class DistributedEmbedding(keras.layers.Layer):
     def _open(self) -> None:
         """Make the tables of each placement."""
         engine = {path: feature for path, feature in self._features.by_path.items()
-                  if _is_in_engine(feature.table)}
+                  if is_in_engine(feature.table)}
         self._tables = None
         self._variables_by_path: dict[str, Any] = {}
         with self._open_name_scope():
@@ -216,7 +128,8 @@ class DistributedEmbedding(keras.layers.Layer):
         given = None if weights is None else self._features.flatten(weights, "weights")
         if keras.backend.backend() == "jax":
             ids = {path: self._pad(path, value, "int32", PADDING) for path, value in ids.items()}
-            given = given and {path: self._pad(path, value, "float32", 0.0)
+            given = given and {path: value if value is None else
+                               self._pad(path, value, "float32", 0.0)
                                for path, value in given.items()}
         if training and self.update_stats:
             self._note_limits(ids)
@@ -231,10 +144,12 @@ class DistributedEmbedding(keras.layers.Layer):
                 return value
             return keras.Input((None,), value.shape[0], dtype=kind)
         if not is_ragged(value):
-            return value if is_sparse(value) else keras.ops.convert_to_tensor(value)
+            if is_sparse(value):
+                return value
+            return to_ids(path, value) if kind == "int32" else keras.ops.convert_to_tensor(value)
         shape = self._features.by_path[path].input_shape
         width = shape[1] if len(shape) > 1 and isinstance(shape[1], int) else 0
-        return keras.ops.convert_to_tensor(pad(value, kind, filler, width))
+        return keras.ops.convert_to_tensor(pad(path, value, kind, filler, width))
 
     def _note_limits(self, ids: Mapping[str, Any]) -> None:
         """Raise the limits of tables to what a batch has in one partition."""
@@ -330,7 +245,7 @@ class DistributedEmbedding(keras.layers.Layer):
         ``EMBENG_KERAS_SPARSECORES=none`` in the environment has layers behave as on a machine
         without SparseCores: "auto" is the default device, and "sparsecore" is refused.
         """
-        return _serves_sparsecores()
+        return serves_sparsecores()
 
     @property
     def engine(self) -> Any:
@@ -409,7 +324,8 @@ class DistributedEmbedding(keras.layers.Layer):
                                      tuple(part["input_shape"]), tuple(part["output_shape"]))
             if isinstance(part, dict):
                 return {key: read(value) for key, value in part.items()}
-            return type(part)(read(value) for value in part)
+            parts = [read(value) for value in part]
+            return type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
 
         made["feature_configs"] = read(made["feature_configs"])
         return cls(**made)

@@ -286,8 +286,14 @@ def test_set_embedding_tables() -> None:
 
 
 def test_settings_that_are_wrong_are_named() -> None:
-    two = {"a": make_feature(make_table()), "b": make_feature(make_table())}
-    for given, sentence in ((two, "two tables have the name t"), ({}, "no feature"),
+    two: Any = {}
+    for given in ("default_device", "auto"):
+        two["b"] = make_feature(make_table(placement=given))
+        for other in ("default_device", "auto"):
+            two["a"] = make_feature(make_table(placement=other))
+            with pytest.raises(ValueError, match="two tables have the name t"):
+                DistributedEmbedding(two)
+    for given, sentence in (({}, "no feature"),
                             ({"a": 3}, "feature a: its settings are 3"),
                             (make_feature(make_table(combiner="max")), "combiner 'max'"),
                             (make_feature(make_table(placement="gpu")), "placement 'gpu'")):
