@@ -6,6 +6,7 @@ run without Python; where TensorFlow does not take the operators, tf.py_function
 Learning rates that are numbers are read in the graph; for schedules and callables the host is asked
 by a function that carries a few numbers.
 """
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..tf._forms import Call, read_call
 from ..tf._strategy import do_not_convert
 from ._framework import load_module
 from ._inputs import DENSE, PADDING, RAGGED, Layout
+from ._saving import load_tables, save_tables
 from ._tables import Plan, Tables
 
 tf = load_module("tensorflow")
@@ -137,6 +139,38 @@ def look_up(tables: Tables, layouts: Sequence[Layout], counter: Any, tensors: Se
     probe, *found = differentiable(counter if trained else tf.stop_gradient(counter),
                                    *call.weights)
     return probe, found
+
+
+# -- checkpoints -------------------------------------------------------------------------
+
+_State: Any = tf.train.experimental.PythonState
+
+
+class Rows(_State):
+    """Rows, slots and the count of updates of an engine in a ``tf.train.Checkpoint``.
+
+    Parameters
+    ----------
+    engine : embeng.Engine
+        The layer's.
+    """
+
+    def __init__(self, engine: Any):
+        super().__init__()
+        self._engine = engine
+
+    def serialize(self) -> bytes:
+        """Give them as the bytes of a .npz file."""
+        store: dict[str, Any] = {}
+        save_tables(self._engine, store)
+        file = io.BytesIO()
+        numpy.savez(file, **store)
+        return file.getvalue()
+
+    def deserialize(self, string_value: bytes) -> None:
+        """Write them to the engine."""
+        with numpy.load(io.BytesIO(string_value)) as store:
+            load_tables(self._engine, store)
 
 
 def synchronize() -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The layer: nested features, placements, lookups on each backend, configuration, and files."""
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from .._errors import InvalidError
+from .._errors import CheckpointError, InvalidError, NotSupportedError
 from ._backends import load_backend
 from ._features import Features, check_stacking, find_tables, is_in_engine, serves_sparsecores
-from ._framework import keras
+from ._framework import keras, load_module
 from ._inputs import PADDING, Layout, is_ragged, is_sparse, pad, read_input, to_ids
 from ._saving import load_tables, save_tables
 from ._tables import Tables, as_keras_initializer
@@ -80,6 +80,9 @@ class DistributedEmbedding(keras.layers.Layer):
             self._tables = Tables(engine, **dict(self._opening))
             # For TensorFlow XLA compiles lookups alone, and no updates.
             self.supports_jit = keras.backend.backend() != "tensorflow"
+            if keras.backend.backend() == "tensorflow":
+                # TensorFlow saves what an attribute of a layer has.
+                self._rows = cast(Any, self._backend).Rows(self._tables.engine)
             self._counter = self.add_weight(
                 name="updates", shape=(), initializer="zeros", dtype="float32", autocast=False,
                 overwrite_with_gradient=True)
@@ -339,6 +342,28 @@ class DistributedEmbedding(keras.layers.Layer):
         """Read what :meth:`save_own_variables` wrote, on whichever backend that was."""
         if self._tables is not None:
             load_tables(self.engine, store)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return rows, slots and the count of updates for ``state_dict()`` of PyTorch."""
+        store: dict[str, Any] = {}
+        self.save_own_variables(store)
+        as_tensor = load_module("torch").as_tensor
+        return {name: as_tensor(rows) for name, rows in store.items()}
+
+    def set_extra_state(self, state: Any) -> None:
+        """Read what :meth:`get_extra_state` returned, for ``load_state_dict()`` of PyTorch."""
+        if not isinstance(state, Mapping):
+            raise CheckpointError(f"layer {self.name}: its state is {type(state).__name__}; give "
+                                  "what state_dict() returned")
+        self.load_own_variables({name: rows.numpy(force=True) for name, rows in state.items()})
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> Any:
+        """Give TensorFlow the parts to save, but for an export: its program has no engine."""
+        if save_type != "checkpoint" and self._tables is not None:
+            raise NotSupportedError(
+                f"layer {self.name}: a SavedModel cannot hold its tables, which are in an engine "
+                "of this process; use model.save('m.keras'), or get_embedding_tables()")
+        return super()._trackable_children(save_type, **options)
 
 
 def _is_preprocessed(inputs: Any) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from keras_peers import (BACKEND, BATCH, DIM, ROWS, make_configs, make_data, make_feature,
                          make_model, make_table, read_rows)
 
+import embeng
 from embeng.keras import DistributedEmbedding
 
 SGD = keras.optimizers.SGD
@@ -271,6 +272,53 @@ def test_weights_alone(tmp_path: Path, rng: numpy.random.Generator) -> None:
     fourth, _ = make_model(make_configs("ftrl"))
     with pytest.raises(Exception, match="no t.accumulators"):
         fourth.load_weights(tmp_path / "m.weights.h5")
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the checkpoint is TensorFlow's")
+def test_a_checkpoint_of_tensorflow_has_rows_and_slots(tmp_path: Path,
+                                                       rng: numpy.random.Generator) -> None:
+    import tensorflow as tf
+
+    data = make_data(rng, 40)
+    model, layer = make_model(make_configs("adam"))
+    fit(model, data)
+    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "c"))
+    again, other = make_model(make_configs("adam", initializer="zeros"))
+    tf.train.Checkpoint(model=again).restore(path).assert_existing_objects_matched()
+    assert other.engine.step == layer.engine.step == 3
+    assert (other.engine["t"].read(slot="velocities") ==
+            layer.engine["t"].read(slot="velocities")).all()
+    assert fit(model, data) == fit(again, data) and (read_rows(layer) == read_rows(other)).all()
+    third, _ = make_model(make_configs("ftrl"))
+    with pytest.raises(embeng.CheckpointError, match="no t.accumulators"):
+        tf.train.Checkpoint(model=third).restore(path)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel is TensorFlow's")
+def test_an_export_is_refused_by_name(tmp_path: Path) -> None:
+    model, _ = make_model(make_configs())
+    with pytest.raises(NotImplementedError, match="layer embedding: a SavedModel cannot hold"):
+        model.export(tmp_path / "m")
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="state_dict() is torch's")
+def test_a_state_dict_has_rows_and_slots(tmp_path: Path, rng: numpy.random.Generator) -> None:
+    import torch
+
+    data = make_data(rng, 40)
+    model, layer = make_model(make_configs("adam"))
+    fit(model, data)
+    torch.save(layer.state_dict(), tmp_path / "s")
+    again, other = make_model(make_configs("adam", initializer="zeros"))
+    other.load_state_dict(torch.load(tmp_path / "s", weights_only=True))
+    assert other.engine.step == layer.engine.step == 3
+    fit(model, data)
+    again.set_weights(model.get_weights())
+    assert (read_rows(layer) != read_rows(other)).any()
+    other.load_state_dict(layer.state_dict())
+    assert fit(model, data) == fit(again, data) and (read_rows(layer) == read_rows(other)).all()
+    with pytest.raises(embeng.CheckpointError, match="layer embedding: its state is int"):
+        other.set_extra_state(3)
 
 
 def test_set_embedding_tables() -> None:
