@@ -175,26 +175,14 @@ START_TEST(death_comes_to_light_late)
 	struct embeng_transport transports[2];
 	struct late_news news = {0};
 	struct host hosts[2];
-	pthread_t threads[2];
 
 	ck_assert_int_eq(threads_make(2, &fault, 1, transports), 0);
 	count_transport(&transports[0], &news.below);
 	transports[0].post = post_and_note;
 	transports[0].test = test_and_kill;
-	for (uint32_t rank = 0; rank < 2; rank++) {
-		hosts[rank] = (struct host){
-			.transport = transports[rank],
-			.options = EMBENG_INIT(embeng_group_options, .deadline_ns = GROUP_DEADLINE,
-					       .piece_bytes = 4096),
-			.run = run_long,
-			.rank = rank,
-			.ranks = 2,
-		};
-		ck_assert_int_eq(pthread_create(&threads[rank], NULL, host_thread, &hosts[rank]),
-				 0);
-	}
-	for (uint32_t rank = 0; rank < 2; rank++)
-		pthread_join(threads[rank], NULL);
+	hosts_run_over(hosts, transports, 2, run_long,
+		       &EMBENG_INIT(embeng_group_options, .deadline_ns = GROUP_DEADLINE,
+				    .piece_bytes = 4096));
 	ck_assert_int_eq(hosts[0].code, -EHOSTDOWN);
 	ck_assert_str_eq(hosts[0].text,
 			 "step 1, rows: the transport of host 0 (thread0) got no message "

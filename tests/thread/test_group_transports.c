@@ -135,27 +135,14 @@ START_TEST(broken_transport_ends_the_group)
 					  .from = from[_i / BROKEN_KINDS]};
 	struct embeng_transport transports[RANKS];
 	struct host hosts[RANKS];
-	pthread_t threads[RANKS];
 
 	/* The thread transport moves all messages on, whichever of them is looked at. */
 	if (broken.kind == NEVER_DONE)
 		broken.from = 1;
 	ck_assert_int_eq(embeng_group_threads(RANKS, transports), 0);
 	open_broken(&broken, &transports[BROKEN]);
-	for (uint32_t rank = 0; rank < RANKS; rank++) {
-		hosts[rank] = (struct host){
-			.transport = transports[rank],
-			.options = EMBENG_INIT(embeng_group_options,
-					       .deadline_ns = DEADLINE_MS * GROUP_MS),
-			.run = run_exchanges,
-			.rank = rank,
-			.ranks = RANKS,
-		};
-		ck_assert_int_eq(pthread_create(&threads[rank], NULL, host_thread, &hosts[rank]),
-				 0);
-	}
-	for (uint32_t rank = 0; rank < RANKS; rank++)
-		pthread_join(threads[rank], NULL);
+	hosts_run_over(hosts, transports, RANKS, run_exchanges,
+		       &EMBENG_INIT(embeng_group_options, .deadline_ns = DEADLINE_MS * GROUP_MS));
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		ck_assert_int_lt(hosts[rank].code, 0);
 		/* The broken one cannot tell the others what it knows, and waits for what they do not send. */
@@ -171,22 +158,11 @@ START_TEST(longest_times_are_no_limit)
 {
 	struct embeng_transport transports[2];
 	struct host hosts[2];
-	pthread_t threads[2];
 
 	ck_assert_int_eq(embeng_group_threads(2, transports), 0);
+	hosts_run_over(hosts, transports, 2, run_exchanges,
+		       &EMBENG_INIT(embeng_group_options, .deadline_ns = UINT64_MAX));
 	for (uint32_t rank = 0; rank < 2; rank++) {
-		hosts[rank] = (struct host){
-			.transport = transports[rank],
-			.options = EMBENG_INIT(embeng_group_options, .deadline_ns = UINT64_MAX),
-			.run = run_exchanges,
-			.rank = rank,
-			.ranks = 2,
-		};
-		ck_assert_int_eq(pthread_create(&threads[rank], NULL, host_thread, &hosts[rank]),
-				 0);
-	}
-	for (uint32_t rank = 0; rank < 2; rank++) {
-		pthread_join(threads[rank], NULL);
 		ck_assert_msg(!hosts[rank].code, "%s", hosts[rank].text);
 	}
 }

@@ -56,23 +56,11 @@ START_TEST(other_model_is_named)
 {
 	struct embeng_transport transports[RANKS];
 	struct host hosts[RANKS];
-	pthread_t threads[RANKS];
 
 	difference = (enum difference)_i;
 	ck_assert_int_eq(embeng_group_threads(RANKS, transports), 0);
-	for (uint32_t rank = 0; rank < RANKS; rank++) {
-		hosts[rank] = (struct host){
-			.transport = transports[rank],
-			.options = EMBENG_INIT(embeng_group_options, .deadline_ns = DEADLINE),
-			.run = open_handle,
-			.rank = rank,
-			.ranks = RANKS,
-		};
-		ck_assert_int_eq(pthread_create(&threads[rank], NULL, host_thread, &hosts[rank]),
-				 0);
-	}
-	for (uint32_t rank = 0; rank < RANKS; rank++)
-		pthread_join(threads[rank], NULL);
+	hosts_run_over(hosts, transports, RANKS, open_handle,
+		       &EMBENG_INIT(embeng_group_options, .deadline_ns = DEADLINE));
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		ck_assert_msg(hosts[rank].code == (words[_i] ? -EPROTO : 0), "%d: %s",
 			      hosts[rank].code, hosts[rank].text);

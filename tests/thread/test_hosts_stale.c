@@ -53,13 +53,7 @@ static void train_and_change(struct run_host *h)
 		if (step < STEPS)
 			change_rows(h, step);
 	}
-	if (h->code || run_note(h, embeng_flush(h->e, -1)))
-		return;
-	if (h->e->hosts && run_note(h, hosts_enter(h->e)))
-		return;
-	run_keep_rows(h->run, h->e);
-	if (h->e->hosts)
-		hosts_leave(h->e);
+	run_end(h);
 }
 
 static struct run make_run(const char *device)

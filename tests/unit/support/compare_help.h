@@ -25,10 +25,10 @@ static inline struct embeng_optimizer run_optimizer(int i)
 	return o[i];
 }
 
-/* Trains on the handle of one process or of one host, and keeps the rows. */
-static inline void run_train_all(struct run_host *h)
+/* Ends the training of one process or of one host, and keeps the rows. */
+static inline void run_end(struct run_host *h)
 {
-	if (run_note(h, run_train(h->run, h->e, 1)) || run_note(h, embeng_flush(h->e, -1)))
+	if (h->code || run_note(h, embeng_flush(h->e, -1)))
 		return;
 	/* All steps of this host's program are done, but another host may have one to apply. */
 	if (h->e->hosts && run_note(h, hosts_enter(h->e)))
@@ -36,6 +36,12 @@ static inline void run_train_all(struct run_host *h)
 	run_keep_rows(h->run, h->e);
 	if (h->e->hosts)
 		hosts_leave(h->e);
+}
+
+static inline void run_train_all(struct run_host *h)
+{
+	run_note(h, run_train(h->run, h->e, 1));
+	run_end(h);
 }
 
 /* Trains on one host by itself, and on @count hosts by @body. Return: how many numbers differ. */

@@ -65,6 +65,28 @@ static inline void *host_thread(void *arg)
 	return NULL;
 }
 
+/* Runs @ranks hosts, each over a transport that is given. */
+static inline void hosts_run_over(struct host *hosts, const struct embeng_transport *transports,
+				  uint32_t ranks, void (*run)(struct host *h),
+				  const struct embeng_group_options *options)
+{
+	pthread_t threads[GROUP_RANKS_MOST];
+
+	for (uint32_t rank = 0; rank < ranks; rank++) {
+		hosts[rank] = (struct host){
+			.transport = transports[rank],
+			.options = *options,
+			.run = run,
+			.rank = rank,
+			.ranks = ranks,
+		};
+		ck_assert_int_eq(pthread_create(&threads[rank], NULL, host_thread, &hosts[rank]),
+				 0);
+	}
+	for (uint32_t rank = 0; rank < ranks; rank++)
+		pthread_join(threads[rank], NULL);
+}
+
 /* Runs @ranks hosts, but for @absent, which closes its transport at the end. */
 static inline void hosts_run(struct host *hosts, uint32_t ranks, void (*run)(struct host *h),
 			     const struct thread_fault *faults, size_t fault_count, uint32_t absent)
