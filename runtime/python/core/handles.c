@@ -163,7 +163,8 @@ struct open_engine *open_engine_new(struct embeng *handle)
 	open->handle = handle;
 	atomic_init(&open->references, 1);
 	pthread_mutex_init(&open->lock, NULL);
-	pthread_mutex_init(&open->updates, NULL);
+	for (size_t i = 0; i < OPEN_TURNS; i++)
+		pthread_mutex_init(&open->updates[i], NULL);
 	if (give_number(open))
 		return open;
 	open->is_shut = true;
@@ -176,7 +177,8 @@ void open_engine_put(struct open_engine *open)
 	if (atomic_fetch_sub(&open->references, 1) != 1)
 		return;
 	pthread_mutex_destroy(&open->lock);
-	pthread_mutex_destroy(&open->updates);
+	for (size_t i = 0; i < OPEN_TURNS; i++)
+		pthread_mutex_destroy(&open->updates[i]);
 	free(open);
 }
 

@@ -20,15 +20,18 @@ struct raw_call;
 struct pending;
 struct session;
 
+/* Updates of one replica take turns, as the library wants; replicas with the same rest share a lock. */
+#define OPEN_TURNS 64
+
 /* The part of an engine that needs no Python object, and may outlive it. */
 struct open_engine {
 	int64_t number;
 	struct embeng *handle;	  /* usable between enter and leave */
 	struct open_group *group; /* that it is over, of which it is a use; NULL: none */
 	atomic_size_t references;
-	pthread_mutex_t updates; /* raw_update(): one at a time */
-	pthread_mutex_t lock;	 /* the members below; held for moments */
-	size_t users;		 /* calls under way */
+	pthread_mutex_t updates[OPEN_TURNS]; /* held while embeng_update() runs for a replica */
+	pthread_mutex_t lock;		     /* the members below; held for moments */
+	size_t users;			     /* calls under way */
 	size_t maps;
 	bool closed;		 /* no call begins any more */
 	bool changing;		 /* tables are being added: no other call may begin */
@@ -38,6 +41,11 @@ struct open_engine {
 	size_t pending_count;
 	struct session *session; /* the order of its steps, once a program asks for one */
 };
+
+static inline pthread_mutex_t *open_updates(struct open_engine *open, uint32_t replica)
+{
+	return &open->updates[replica % OPEN_TURNS];
+}
 
 enum open_entry { OPEN_ENTERED, OPEN_CLOSED, OPEN_CHANGING };
 

@@ -277,12 +277,13 @@ static void point_at_gradients(struct raw_use *use)
 /* Another thread's update may stand between the two halves of this one otherwise. */
 static int call_update(struct raw_use *use, int64_t timeout_ns)
 {
+	pthread_mutex_t *turn = open_updates(use->open, use->gradients.replica);
 	int ret;
 
 	point_at_gradients(use);
-	pthread_mutex_lock(&use->open->updates);
+	pthread_mutex_lock(turn);
 	ret = embeng_update(use->open->handle, use->batch, &use->gradients, timeout_ns);
-	pthread_mutex_unlock(&use->open->updates);
+	pthread_mutex_unlock(turn);
 	return ret;
 }
 
