@@ -248,6 +248,19 @@ bool open_engine_close(struct open_engine *open)
 	return last;
 }
 
+/* Another thread's update could stand between the two halves of this one otherwise. */
+int open_update(struct open_engine *open, struct embeng_batch *batch,
+		const struct embeng_gradients *gradients, int64_t timeout_ns)
+{
+	pthread_mutex_t *turn = &open->updates[gradients->replica % OPEN_TURNS];
+	int ret;
+
+	pthread_mutex_lock(turn);
+	ret = embeng_update(open->handle, batch, gradients, timeout_ns);
+	pthread_mutex_unlock(turn);
+	return ret;
+}
+
 void open_engine_shut(struct open_engine *open)
 {
 	pending_free(open);

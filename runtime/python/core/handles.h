@@ -20,7 +20,7 @@ struct raw_call;
 struct pending;
 struct session;
 
-/* Updates of one replica take turns, as the library wants; replicas with the same rest share a lock. */
+/* Locks for updates: a replica has the one that its number leaves as a rest. */
 #define OPEN_TURNS 64
 
 /* The part of an engine that needs no Python object, and may outlive it. */
@@ -42,11 +42,6 @@ struct open_engine {
 	struct session *session; /* the order of its steps, once a program asks for one */
 };
 
-static inline pthread_mutex_t *open_updates(struct open_engine *open, uint32_t replica)
-{
-	return &open->updates[replica % OPEN_TURNS];
-}
-
 enum open_entry { OPEN_ENTERED, OPEN_CLOSED, OPEN_CHANGING };
 
 /* Takes the handle. The caller has a reference. Return: NULL without memory. */
@@ -65,6 +60,10 @@ void open_engine_keep(struct open_engine *open);
 bool open_engine_let_go(struct open_engine *open);
 /* Lets no further use begin, and ends the waits of those under way. Return: as open_engine_leave(). */
 bool open_engine_close(struct open_engine *open);
+/* embeng_update() when it is the replica's turn, since it is for one thread per replica at a time. */
+int open_update(struct open_engine *open, struct embeng_batch *batch,
+		const struct embeng_gradients *gradients, int64_t timeout_ns);
+
 /* Closes the handle, which waits for updates that were handed in. */
 void open_engine_shut(struct open_engine *open);
 

@@ -274,17 +274,10 @@ static void point_at_gradients(struct raw_use *use)
 	use->gradients.elements = use->call->elements;
 }
 
-/* Another thread's update may stand between the two halves of this one otherwise. */
 static int call_update(struct raw_use *use, int64_t timeout_ns)
 {
-	pthread_mutex_t *turn = open_updates(use->open, use->gradients.replica);
-	int ret;
-
 	point_at_gradients(use);
-	pthread_mutex_lock(turn);
-	ret = embeng_update(use->open->handle, use->batch, &use->gradients, timeout_ns);
-	pthread_mutex_unlock(turn);
-	return ret;
+	return open_update(use->open, use->batch, &use->gradients, timeout_ns);
 }
 
 int raw_update(int64_t engine, const struct raw_feature *features, size_t count,

@@ -107,17 +107,11 @@ static int read_update(struct update *update, enum embeng_mode mode, PyObject **
 	return multiplier_read(given[3], g);
 }
 
-/* Another thread's update may stand between the two halves of this one otherwise. */
 static int hand_in(void *arg, int64_t timeout_ns)
 {
 	struct update *update = arg;
-	pthread_mutex_t *turn = open_updates(update->engine->open, update->gradients.replica);
-	int ret;
 
-	pthread_mutex_lock(turn);
-	ret = embeng_update(update->engine->handle, update->batch, &update->gradients, timeout_ns);
-	pthread_mutex_unlock(turn);
-	return ret;
+	return open_update(update->engine->open, update->batch, &update->gradients, timeout_ns);
 }
 
 static PyObject *run_update(struct update *update, PyObject **given)
